@@ -1,0 +1,68 @@
+//! Why a Work that has input does not start, and what will change that.
+//!
+//! Capacity is counted from the rows of live attempts in the transaction that would add one, so there is no
+//! counter to leak. A Work that finds no room moves to the list of what it waits for, and comes back when
+//! room appears there; nothing walks past it meanwhile.
+
+use std::fmt;
+
+use crate::text::{ScopeName, TextError};
+
+/// What a refused Work waits for. Its text is the name of the list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Blocker {
+    /// The scope runs as many attempts as its `concurrency` allows.
+    ScopeFull(ScopeName),
+    /// The scope is disabled.
+    ScopeDisabled(ScopeName),
+    /// The scope or the binding is not in the configuration in force; the next apply may bring it back.
+    Unconfigured(ScopeName),
+}
+
+impl Blocker {
+    /// Reads a stored text.
+    ///
+    /// # Errors
+    /// [`TextError`] when it is not one of ours.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        let unknown = TextError::Form { what: "a blocker", form: "a reason word, a colon and a scope" };
+        let (word, scope) = text.split_once(':').ok_or(unknown.clone())?;
+        let scope = ScopeName::new(scope)?;
+        match word {
+            "scope_full" => Ok(Self::ScopeFull(scope)),
+            "scope_disabled" => Ok(Self::ScopeDisabled(scope)),
+            "unconfigured" => Ok(Self::Unconfigured(scope)),
+            _ => Err(unknown),
+        }
+    }
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ScopeFull(scope) => write!(f, "scope_full:{scope}"),
+            Self::ScopeDisabled(scope) => write!(f, "scope_disabled:{scope}"),
+            Self::Unconfigured(scope) => write!(f, "unconfigured:{scope}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Blocker;
+    use crate::text::ScopeName;
+
+    #[test]
+    fn text_round_trips() {
+        let scope = ScopeName::known("team/eng");
+        for blocker in [
+            Blocker::ScopeFull(scope.clone()),
+            Blocker::ScopeDisabled(scope.clone()),
+            Blocker::Unconfigured(scope),
+        ] {
+            assert_eq!(Blocker::parse(&blocker.to_string()).unwrap(), blocker);
+        }
+        assert!(Blocker::parse("moon:main").is_err());
+        assert!(Blocker::parse("scope_full").is_err());
+    }
+}

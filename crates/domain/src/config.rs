@@ -1,0 +1,1 @@
+//! A configuration as it is declared, and what it resolves to.

@@ -1,0 +1,301 @@
+//! An Execution: one numbered attempt at a Work, under one lease at a time.
+//!
+//! Every transition but cancellation presents a [`Grant`], so what comes from a process that lost its lease
+//! has no effect, whatever it believes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Sequence, WorkId};
+use crate::lease::{Fenced, Grant, Lease};
+use crate::outcome::Outcome;
+use crate::text::{BindingName, ExecutorName, ScopeName};
+use crate::time::Timestamp;
+
+/// Where an Execution is in its life. Terminal states have no way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ExecutionState {
+    /// Claimed, and handed to its executor; nothing it started is recorded yet.
+    Launching,
+    /// Its executor has recorded what it started, or its outcome waits to be settled.
+    Running,
+    /// It ended well.
+    Completed,
+    /// It ended and hands the Work back.
+    Handoff,
+    /// It ended badly.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl ExecutionState {
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Launching, Self::Running, Self::Completed, Self::Handoff, Self::Failed, Self::Cancelled];
+
+    /// Whether the state is final.
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Launching | Self::Running => false,
+            Self::Completed | Self::Handoff | Self::Failed | Self::Cancelled => true,
+        }
+    }
+
+    /// The word in API and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Launching => "launching",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Handoff => "handoff",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What an executor needs to find again what it started. Opaque here; at most [`Handle::BYTES_MAX`] bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Handle(Arc<[u8]>);
+
+impl Handle {
+    /// The most bytes a handle may have.
+    pub const BYTES_MAX: usize = 16 << 10;
+
+    /// Wraps an executor's bytes; none when there are too many.
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Option<Self> {
+        let bytes = bytes.into();
+        (bytes.len() <= Self::BYTES_MAX).then_some(Self(bytes))
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({} bytes)", self.0.len())
+    }
+}
+
+/// One attempt at a Work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Execution {
+    /// Its id.
+    pub id: ExecutionId,
+    /// Its Work.
+    pub work: WorkId,
+    /// The Work's scope.
+    pub scope: ScopeName,
+    /// Its number among the Work's attempts.
+    pub attempt: Attempt,
+    /// Where it is in its life.
+    pub state: ExecutionState,
+    /// The epoch of the newest claim.
+    pub epoch: Epoch,
+    /// The authority over it; none once it ended, or while a stored outcome waits to be settled.
+    pub lease: Option<Lease>,
+    /// Whether the newest claim is a recovery that has not yet found out what became of it.
+    pub recovering: bool,
+    /// The Event that triggered it, for ever.
+    pub trigger: EventId,
+    /// The trigger's place in the order of acceptance.
+    pub trigger_sequence: Sequence,
+    /// The binding it runs by.
+    pub binding: BindingName,
+    /// The executor of that binding.
+    pub executor: ExecutorName,
+    /// The configuration it is pinned to.
+    pub generation: Generation,
+    /// What its active segments may take together.
+    pub timeout: Duration,
+    /// When that time is over, once it runs.
+    pub deadline_at: Option<Timestamp>,
+    /// What the executor started.
+    pub handle: Option<Handle>,
+    /// The outcome, once it is known. In a nonterminal state it waits to be settled.
+    pub outcome: Option<Outcome>,
+    /// When it was first claimed.
+    pub claimed_at: Timestamp,
+    /// When its executor recorded what it started.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Why an Execution cannot be recovered now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum RecoverRefusal {
+    /// Its lease is live, and a live lease cannot be stolen.
+    #[error("the lease on the run is live")]
+    Live,
+    /// It has ended.
+    #[error("the run has ended")]
+    Ended,
+    /// Its outcome is stored; it only has to be settled.
+    #[error("the run's outcome is known and waits to be settled")]
+    Settling,
+}
+
+impl Execution {
+    /// Checks that `grant` speaks for this Execution at `now`.
+    ///
+    /// # Errors
+    /// [`Fenced`] says why it does not.
+    pub fn authorize(&self, grant: Grant, now: Timestamp) -> Result<(), Fenced> {
+        if self.state.is_terminal() {
+            return Err(Fenced::Ended);
+        }
+        if grant.epoch != self.epoch {
+            return Err(Fenced::Epoch { presented: grant.epoch, current: self.epoch });
+        }
+        match self.lease {
+            None => Err(Fenced::Expired),
+            Some(lease) if !lease.is_live(now) => Err(Fenced::Expired),
+            Some(lease) if lease.owner != grant.owner => Err(Fenced::Owner),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Records what the executor started. From here on it may let it run.
+    ///
+    /// # Errors
+    /// [`Fenced`] when the grant has no authority.
+    pub fn pin(mut self, grant: Grant, handle: Handle, now: Timestamp) -> Result<Self, Fenced> {
+        self.authorize(grant, now)?;
+        self.state = ExecutionState::Running;
+        self.recovering = false;
+        self.handle = Some(handle);
+        self.started_at = Some(self.started_at.unwrap_or(now));
+        self.deadline_at = Some(self.deadline_at.unwrap_or(now.after(self.timeout)));
+        self.lease = Some(Lease::taken(grant.owner, now));
+        Ok(self)
+    }
+
+    /// Extends the lease.
+    ///
+    /// # Errors
+    /// [`Fenced`] when the grant has no authority; a lost lease cannot be renewed.
+    pub fn renew(mut self, grant: Grant, now: Timestamp) -> Result<Self, Fenced> {
+        self.authorize(grant, now)?;
+        self.lease = Some(Lease::taken(grant.owner, now));
+        Ok(self)
+    }
+
+    /// Stores the outcome and releases the lease. The Execution stays nonterminal until it is settled.
+    ///
+    /// # Errors
+    /// [`Fenced`] when the grant has no authority.
+    pub fn record(mut self, grant: Grant, outcome: Outcome, now: Timestamp) -> Result<Self, Fenced> {
+        self.authorize(grant, now)?;
+        self.state = ExecutionState::Running;
+        self.recovering = false;
+        self.outcome = Some(outcome);
+        self.lease = None;
+        Ok(self)
+    }
+
+    /// Ends an Execution whose outcome is stored.
+    ///
+    /// # Panics
+    /// When no outcome is stored: [`Self::record`] comes first, in the same transaction or an earlier one.
+    pub fn settle(mut self, now: Timestamp) -> Result<Self, Fenced> {
+        if self.state.is_terminal() {
+            return Err(Fenced::Ended);
+        }
+        let outcome = self.outcome.expect("an outcome is recorded before it is settled");
+        self.state = outcome.state();
+        self.lease = None;
+        self.recovering = false;
+        self.ended_at = Some(now);
+        Ok(self)
+    }
+
+    /// Claims an Execution whose lease is over, at a higher epoch, to find out what became of it.
+    ///
+    /// # Errors
+    /// [`RecoverRefusal`] when there is nothing to recover.
+    pub fn recover(mut self, owner: crate::id::Incarnation, now: Timestamp) -> Result<Self, RecoverRefusal> {
+        if self.state.is_terminal() {
+            return Err(RecoverRefusal::Ended);
+        }
+        if self.outcome.is_some() {
+            return Err(RecoverRefusal::Settling);
+        }
+        if self.lease.is_some_and(|lease| lease.is_live(now)) {
+            return Err(RecoverRefusal::Live);
+        }
+        self.epoch = self.epoch.next();
+        self.lease = Some(Lease::taken(owner, now));
+        self.recovering = true;
+        Ok(self)
+    }
+
+    /// Confirms an adoption: the executor found what it started, and the attempt goes on.
+    ///
+    /// # Errors
+    /// [`Fenced`] when the grant has no authority.
+    pub fn adopt(mut self, grant: Grant, now: Timestamp) -> Result<Self, Fenced> {
+        self.authorize(grant, now)?;
+        self.state = ExecutionState::Running;
+        self.recovering = false;
+        self.lease = Some(Lease::taken(grant.owner, now));
+        Ok(self)
+    }
+
+    /// Confirms that nothing was started, so the same attempt may be launched again.
+    ///
+    /// # Errors
+    /// [`Fenced`] when the grant has no authority.
+    pub fn relaunch(mut self, grant: Grant, now: Timestamp) -> Result<Self, Fenced> {
+        self.authorize(grant, now)?;
+        self.state = ExecutionState::Launching;
+        self.recovering = false;
+        self.handle = None;
+        self.deadline_at = None;
+        self.started_at = None;
+        self.lease = Some(Lease::taken(grant.owner, now));
+        Ok(self)
+    }
+
+    /// Takes all authority away and ends the Execution, whoever holds it.
+    ///
+    /// # Errors
+    /// [`Fenced::Ended`] when it has ended.
+    pub fn cancel(mut self, now: Timestamp) -> Result<Self, Fenced> {
+        if self.state.is_terminal() {
+            return Err(Fenced::Ended);
+        }
+        self.state = ExecutionState::Cancelled;
+        self.lease = None;
+        self.recovering = false;
+        self.ended_at = Some(now);
+        Ok(self)
+    }
+
+    /// The grant of the lease in force.
+    pub fn grant(&self) -> Option<Grant> {
+        self.lease.map(|lease| Grant { owner: lease.owner, epoch: self.epoch })
+    }
+
+    /// Holds what must be true of every Execution, before it is written and after it is read.
+    ///
+    /// # Panics
+    /// When the record contradicts itself.
+    pub fn check(&self) {
+        let id = self.id;
+        assert!(self.attempt >= Attempt::FIRST && self.epoch >= Epoch::FIRST, "{id}: counters begin at one");
+        assert_eq!(self.state.is_terminal(), self.ended_at.is_some(), "{id}: an end has a time");
+        assert!(!(self.state.is_terminal() && self.lease.is_some()), "{id}: an end releases the lease");
+        if !self.state.is_terminal() {
+            assert_eq!(self.lease.is_none(), self.outcome.is_some(), "{id}: a lease until an outcome");
+        }
+        assert!(!self.recovering || self.lease.is_some(), "{id}: recovery holds a lease");
+    }
+}

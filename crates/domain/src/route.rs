@@ -1,0 +1,380 @@
+//! Routing: from an Event and the first route that matches it to a checkpoint and its effects.
+//!
+//! A handler only says what it would match. What that means for Works and keys is decided here, from facts
+//! the transaction read, and is the same whoever asked and however often.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::event::{Event, Key};
+use crate::id::{EventId, Generation, Sequence, WorkId};
+use crate::text::{BindingName, Code, RouteName, ScopeName, WorkKind};
+use crate::time::Timestamp;
+use crate::work::{Lifecycle, Work};
+
+/// What happens to a matched Event while the selected Work has a running attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivePolicy {
+    /// It waits as input of the next attempt.
+    Queue,
+    /// It is recorded and has no effect.
+    Drop,
+}
+
+impl ActivePolicy {
+    /// The word in configuration, API and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Drop => "drop",
+        }
+    }
+}
+
+/// What a handler that matched wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    /// The Work that owns these keys, created when none does; keys it lacks are attached to it.
+    Attach {
+        /// At least one key. The Event's own key need not be among them.
+        keys: Vec<Key>,
+        /// The kind of a Work that is created.
+        kind: WorkKind,
+        /// The lifecycle of a Work that is created.
+        lifecycle: Lifecycle,
+    },
+    /// The Work the Event is addressed to.
+    Addressed,
+    /// A new Work for this Event alone.
+    Fresh {
+        /// Its kind.
+        kind: WorkKind,
+        /// Its lifecycle.
+        lifecycle: Lifecycle,
+        /// Keys it owns, none of which may be owned yet.
+        keys: Vec<Key>,
+    },
+    /// Nothing: the Event is recorded as dropped.
+    Drop {
+        /// Why, as a stable word.
+        code: Code,
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+/// The answer of a scope's routes for one Event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RouteAnswer {
+    /// No route matched.
+    Unmatched,
+    /// This route matched first; later ones were not asked.
+    Matched {
+        /// The route.
+        route: RouteName,
+        /// Its binding.
+        binding: Option<BindingName>,
+        /// Its policy.
+        policy: ActivePolicy,
+        /// What its handler wants.
+        wants: Match,
+    },
+    /// A handler failed. Later routes were not asked, and the Event stays unrouted.
+    Failed {
+        /// The route whose handler failed.
+        route: RouteName,
+        /// A stable word.
+        code: Code,
+        /// In words, without payload or secret.
+        reason: String,
+    },
+}
+
+/// The durable answer to "was this Event routed". It is written once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The Event's place in the order of acceptance.
+    pub sequence: Sequence,
+    /// The Event.
+    pub event: EventId,
+    /// What became of it.
+    pub outcome: CheckpointOutcome,
+    /// The route that matched.
+    pub route: Option<RouteName>,
+    /// The policy that was in effect.
+    pub policy: Option<ActivePolicy>,
+    /// The Work it reached.
+    pub work: Option<WorkId>,
+    /// The configuration the decision rests on.
+    pub generation: Generation,
+    /// Why it had no effect, as a stable word.
+    pub code: Option<Code>,
+    /// The same in words.
+    pub reason: Option<String>,
+    /// When it was decided.
+    pub at: Timestamp,
+}
+
+/// What became of a routed Event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CheckpointOutcome {
+    /// It is input of a Work.
+    Routed,
+    /// No route matched it. It is kept.
+    Unmatched,
+    /// A policy or a handler dropped it.
+    Dropped,
+    /// Its Work had ended before.
+    Terminal,
+    /// It was set aside after repeated failure, so that its lane goes on.
+    Quarantined,
+}
+
+impl CheckpointOutcome {
+    /// Every outcome.
+    pub const ALL: [Self; 5] =
+        [Self::Routed, Self::Unmatched, Self::Dropped, Self::Terminal, Self::Quarantined];
+
+    /// The word in API and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Routed => "routed",
+            Self::Unmatched => "unmatched",
+            Self::Dropped => "dropped",
+            Self::Terminal => "terminal",
+            Self::Quarantined => "quarantined",
+        }
+    }
+}
+
+/// What the transaction read that bears on one answer.
+#[derive(Debug, Clone, Default)]
+pub struct RouteFacts {
+    /// The Work the Event is addressed to.
+    pub addressed: Option<Work>,
+    /// For each wanted key, in canonical order, its owner.
+    pub owners: Vec<(Key, Option<WorkId>)>,
+    /// The one Work that owns wanted keys, when there is exactly one owner.
+    pub owner: Option<Work>,
+    /// The id a created Work gets.
+    pub proposed: Option<WorkId>,
+}
+
+/// What routing an Event changes, beside its checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RouteEffect {
+    /// Nothing.
+    None,
+    /// The Event becomes input of a new Work.
+    Create {
+        /// The Work.
+        work: Work,
+        /// Keys it gets.
+        attach: Vec<Key>,
+    },
+    /// The Event becomes input of a Work that exists.
+    Enqueue {
+        /// The Work as it was read.
+        work: Work,
+        /// Keys it gets besides those it has.
+        attach: Vec<Key>,
+    },
+}
+
+/// Why an answer has no effect and the Event stays unrouted, for diagnosis and another try.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RouteRefusal {
+    /// Two Works own keys that the handler would put on one.
+    #[error("the keys already belong to different Works, {first} and {second}")]
+    KeyConflict {
+        /// One owner.
+        first: WorkId,
+        /// Another.
+        second: WorkId,
+    },
+    /// A Work that was to be new would take a key that is owned.
+    #[error("a key for a fresh Work already belongs to {owner}")]
+    KeyOwned {
+        /// The owner.
+        owner: WorkId,
+    },
+    /// The Work lives in another scope, and a route grants no authority there.
+    #[error("Work {work} is in scope `{scope}`, where this route has no authority")]
+    CrossScope {
+        /// The Work.
+        work: WorkId,
+        /// Its scope.
+        scope: ScopeName,
+    },
+    /// The handler wants the addressed Work, and the Event names none.
+    #[error("the handler matched the addressed Work, but the event is addressed to none")]
+    NotAddressed,
+    /// The handler selected another Work than the Event is addressed to.
+    #[error("the event is addressed to {addressed}, but the handler's keys belong elsewhere")]
+    Contradiction {
+        /// The Work the Event names.
+        addressed: WorkId,
+    },
+    /// The handler named no key.
+    #[error("the handler matched by key but named none")]
+    NoKey,
+    /// The route has no binding to run what it matched.
+    #[error("the route has no binding, so it can only drop")]
+    NoBinding,
+}
+
+impl RouteRefusal {
+    /// The stable word for this refusal.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::KeyConflict { .. } => "key_conflict",
+            Self::KeyOwned { .. } => "key_owned",
+            Self::CrossScope { .. } => "cross_scope",
+            Self::NotAddressed => "not_addressed",
+            Self::Contradiction { .. } => "contradiction",
+            Self::NoKey => "no_key",
+            Self::NoBinding => "no_binding",
+        }
+    }
+}
+
+/// A checkpoint's outcome with the effect that commits beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routing {
+    /// What the checkpoint says.
+    pub outcome: CheckpointOutcome,
+    /// The Work it names.
+    pub work: Option<WorkId>,
+    /// Why there is no effect, as a stable word and in words.
+    pub because: Option<(Code, String)>,
+    /// The effect.
+    pub effect: RouteEffect,
+}
+
+impl Routing {
+    fn without_effect(outcome: CheckpointOutcome, work: Option<WorkId>, code: &str, reason: String) -> Self {
+        Self { outcome, work, because: Some((Code::known(code), reason)), effect: RouteEffect::None }
+    }
+}
+
+/// Keys in the one order in which every transaction looks at them, without repeats.
+pub fn canonical(mut keys: Vec<Key>) -> Vec<Key> {
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// What a matched route does to an Event, by the facts of the transaction.
+///
+/// # Errors
+/// A [`RouteRefusal`] when the match contradicts ownership. Then nothing of it may be written.
+pub fn route(
+    event: &Event,
+    wants: &Match,
+    policy: ActivePolicy,
+    has_binding: bool,
+    facts: &RouteFacts,
+    now: Timestamp,
+) -> Result<Routing, RouteRefusal> {
+    let (target, attach, create) = match wants {
+        Match::Drop { code, reason } => {
+            let work = facts.addressed.as_ref().or(facts.owner.as_ref()).map(|work| work.id);
+            return Ok(Routing::without_effect(
+                CheckpointOutcome::Dropped,
+                work,
+                code.as_str(),
+                reason.clone(),
+            ));
+        }
+        Match::Addressed => {
+            let work = facts.addressed.clone().ok_or(RouteRefusal::NotAddressed)?;
+            (Some(work), Vec::new(), None)
+        }
+        Match::Attach { kind, lifecycle, .. } => {
+            let (target, attach) = attach(facts)?;
+            (target, attach, Some((kind, *lifecycle)))
+        }
+        Match::Fresh { kind, lifecycle, .. } => {
+            if let Some(owner) = facts.owners.iter().find_map(|(_key, owner)| *owner) {
+                return Err(RouteRefusal::KeyOwned { owner });
+            }
+            if let Some(addressed) = event.work {
+                return Err(RouteRefusal::Contradiction { addressed });
+            }
+            let keys = facts.owners.iter().map(|(key, _owner)| key.clone()).collect();
+            (None, keys, Some((kind, *lifecycle)))
+        }
+    };
+    if let Some(work) = target {
+        return existing(event, work, attach, policy, has_binding);
+    }
+    if !has_binding {
+        return Err(RouteRefusal::NoBinding);
+    }
+    let (kind, lifecycle) = create.expect("only an addressed match cannot create, and it has a target");
+    let id = facts.proposed.expect("the caller proposes an id with every matched answer");
+    let work = Work::create(id, event.scope.clone(), kind.clone(), lifecycle, now);
+    Ok(Routing {
+        outcome: CheckpointOutcome::Routed,
+        work: Some(id),
+        because: None,
+        effect: RouteEffect::Create { work, attach },
+    })
+}
+
+/// The Work that owns the wanted keys, and the keys it lacks.
+fn attach(facts: &RouteFacts) -> Result<(Option<Work>, Vec<Key>), RouteRefusal> {
+    if facts.owners.is_empty() {
+        return Err(RouteRefusal::NoKey);
+    }
+    let mut owners = facts.owners.iter().filter_map(|(_key, owner)| *owner);
+    if let Some(first) = owners.next()
+        && let Some(second) = owners.find(|other| *other != first)
+    {
+        return Err(RouteRefusal::KeyConflict { first, second });
+    }
+    let missing = facts.owners.iter().filter(|(_key, owner)| owner.is_none());
+    let missing = missing.map(|(key, _owner)| key.clone()).collect();
+    match (&facts.addressed, &facts.owner) {
+        (Some(addressed), Some(owner)) if addressed.id != owner.id => {
+            Err(RouteRefusal::Contradiction { addressed: addressed.id })
+        }
+        (Some(work), _) | (None, Some(work)) => Ok((Some(work.clone()), missing)),
+        (None, None) => Ok((None, missing)),
+    }
+}
+
+/// Routing to a Work that exists: it may have ended, live elsewhere, or be busy under `drop`.
+fn existing(
+    event: &Event,
+    work: Work,
+    attach: Vec<Key>,
+    policy: ActivePolicy,
+    has_binding: bool,
+) -> Result<Routing, RouteRefusal> {
+    if work.scope != event.scope {
+        return Err(RouteRefusal::CrossScope { work: work.id, scope: work.scope });
+    }
+    if work.state.is_terminal() {
+        let reason = format!("{} had ended ({})", work.id, work.state.as_str());
+        let outcome = CheckpointOutcome::Terminal;
+        return Ok(Routing::without_effect(outcome, Some(work.id), "terminal_work", reason));
+    }
+    if policy == ActivePolicy::Drop && work.state.is_running() {
+        let reason = format!("{} was running, and the route drops what arrives meanwhile", work.id);
+        let outcome = CheckpointOutcome::Dropped;
+        return Ok(Routing::without_effect(outcome, Some(work.id), "active_drop", reason));
+    }
+    if !has_binding {
+        return Err(RouteRefusal::NoBinding);
+    }
+    Ok(Routing {
+        outcome: CheckpointOutcome::Routed,
+        work: Some(work.id),
+        because: None,
+        effect: RouteEffect::Enqueue { work, attach },
+    })
+}
+

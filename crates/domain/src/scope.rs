@@ -1,0 +1,132 @@
+//! A scope as the stages see it: inheritance resolved, every name bound.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::route::ActivePolicy;
+use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
+
+/// Settings that a scope inherits from above. Each has a bound; `crate::config` checks it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The longest an attempt's active segments may take together, in seconds.
+    pub timeout_seconds: u32,
+    /// The longest an attempt may go without a sign of life, in seconds. Off when none.
+    pub inactivity_seconds: Option<u32>,
+    /// How many attempts of one Work may run in this scope at once, all Works together.
+    pub concurrency: u32,
+    /// How many of a Work's newest attempts keep their content.
+    pub kept_executions: u32,
+    /// How many days finished Work keeps its content. For ever when none.
+    pub kept_finished_days: Option<u32>,
+    /// The deepest a derived Event may stand in its chain.
+    pub causal_max_depth: u32,
+    /// The most derived Events one root may have in a UTC minute.
+    pub causal_per_minute: u32,
+    /// How many failures in a row automatic retry allows, the first included.
+    pub failure_budget: u32,
+    /// Whether a Work that used up its failure budget becomes failed for good.
+    pub terminal_on_exhaustion: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timeout_seconds: 3600,
+            inactivity_seconds: None,
+            concurrency: 16,
+            kept_executions: 20,
+            kept_finished_days: None,
+            causal_max_depth: 32,
+            causal_per_minute: 128,
+            failure_budget: 3,
+            terminal_on_exhaustion: false,
+        }
+    }
+}
+
+/// A route that holds in a scope.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// Its name, unique within the scope.
+    pub name: RouteName,
+    /// The handler that is asked.
+    pub handler: HandlerName,
+    /// The binding that runs what it matches. A route that only drops needs none.
+    pub binding: Option<BindingName>,
+    /// What happens to a match while the Work runs.
+    pub active_policy: ActivePolicy,
+    /// The handler's own configuration, opaque here.
+    pub config: Value,
+    /// The scope that declared it, which may be an ancestor.
+    pub declared_in: ScopeName,
+}
+
+/// A binding that holds in a scope: which executor runs a Work, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Binding {
+    /// Its name, unique within the scope.
+    pub name: BindingName,
+    /// The executor.
+    pub executor: ExecutorName,
+    /// The executor's own configuration, opaque here.
+    pub config: Value,
+    /// The workspace it needs, opaque here.
+    pub resource: Option<Value>,
+    /// The longest an attempt may take, in seconds; the scope's setting when none.
+    pub timeout_seconds: Option<u32>,
+    /// Names of secrets its attempts get in their environment, with the variable for each.
+    pub secrets: BTreeMap<String, SecretRef>,
+    /// The scope that declared it, which may be an ancestor.
+    pub declared_in: ScopeName,
+}
+
+impl Binding {
+    /// The deadline of an attempt, counted over its active segments.
+    pub fn timeout(&self, settings: &Settings) -> Duration {
+        Duration::from_secs(u64::from(self.timeout_seconds.unwrap_or(settings.timeout_seconds)))
+    }
+}
+
+/// Where a secret is found: `env:NAME`, `file:PATH` or `cmd:...`. The value is never kept.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct SecretRef(pub String);
+
+/// An extension entry that holds in a scope.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its name, unique within the scope.
+    pub name: EntryName,
+    /// The registered type of the extension.
+    pub entry_type: String,
+    /// The secrets it may read, by name.
+    pub secrets: BTreeMap<String, SecretRef>,
+    /// The extension's own configuration, opaque here.
+    pub config: Value,
+    /// The scope that declared it, which may be an ancestor.
+    pub declared_in: ScopeName,
+}
+
+/// A scope with everything it inherits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EffectiveScope {
+    /// Its name.
+    pub name: ScopeName,
+    /// Its ancestors, root first, itself last.
+    pub lineage: Vec<ScopeName>,
+    /// Whether it, or an ancestor, is disabled: nothing of it routes or starts.
+    pub disabled: bool,
+    /// Its settings.
+    pub settings: Settings,
+    /// Its routes, in the order they are asked.
+    pub routes: Vec<Route>,
+    /// Its bindings.
+    pub bindings: BTreeMap<BindingName, Binding>,
+    /// Its extension entries.
+    pub extensions: BTreeMap<EntryName, Entry>,
+    /// Scopes its Waits and aliases may read. It never gives write authority.
+    pub read_scopes: Vec<ScopeName>,
+}

@@ -1,0 +1,70 @@
+//! Executions, their leases and their results.
+
+use crate::execution::{Execution, ExecutionState};
+use crate::id::{ExecutionId, WorkId};
+use crate::outcome::TurnResult;
+use crate::store::StoreError;
+use crate::text::{ScopeName, WorkKind};
+use crate::time::Timestamp;
+
+/// Which Executions a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct ExecutionFilter {
+    /// Of this scope.
+    pub scope: Option<ScopeName>,
+    /// Of Works of this kind.
+    pub work_kind: Option<WorkKind>,
+    /// Of this Work.
+    pub work: Option<WorkId>,
+    /// In this state.
+    pub state: Option<ExecutionState>,
+    /// With an id below this one.
+    pub before: Option<ExecutionId>,
+}
+
+/// Reading Executions.
+pub trait ExecutionReads {
+    /// The Execution with this id.
+    fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, StoreError>;
+
+    /// How many attempts are live in a scope, counted up to `limit`.
+    fn count_live(&mut self, scope: &ScopeName, limit: u32) -> Result<u32, StoreError>;
+
+    /// Live Executions without a live lease and without a stored outcome, longest expired first.
+    fn expired(&mut self, now: Timestamp, limit: u32) -> Result<Vec<Execution>, StoreError>;
+
+    /// When the next lease of a live Execution ends.
+    fn next_expiry(&mut self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Live Executions whose stored outcome waits to be settled, oldest first.
+    fn unsettled(&mut self, limit: u32) -> Result<Vec<Execution>, StoreError>;
+
+    /// Executions, newest first, at most `limit`.
+    fn executions(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Execution>, StoreError>;
+
+    /// Ids from `low` to `high`, at most `limit`.
+    fn execution_ids(
+        &mut self,
+        low: ExecutionId,
+        high: ExecutionId,
+        limit: u32,
+    ) -> Result<Vec<ExecutionId>, StoreError>;
+
+    /// The result an Execution reported.
+    fn turn_result(&mut self, id: ExecutionId) -> Result<Option<TurnResult>, StoreError>;
+}
+
+/// Writing Executions.
+pub trait ExecutionWrites {
+    /// Writes a new Execution, and its row of the feed.
+    fn insert_execution(&mut self, execution: &Execution) -> Result<(), StoreError>;
+
+    /// Replaces a live Execution, and writes a row of the feed when its state changed.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when it has ended or is not at the epoch of `read`.
+    fn update_execution(&mut self, execution: &Execution, read: &Execution) -> Result<(), StoreError>;
+
+    /// Keeps the result an Execution reported, once.
+    fn insert_turn_result(&mut self, id: ExecutionId, result: &TurnResult) -> Result<(), StoreError>;
+}

@@ -1,0 +1,52 @@
+//! What can go wrong in a workspace tool, in one enum: each tool ends the same way, with one sentence.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a command of `cargo xtask` did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A program is not installed, or may not be started.
+    #[error("cannot start `{program}`")]
+    Start {
+        program: String,
+        #[source]
+        source: io::Error,
+    },
+    /// A program ran and said no.
+    #[error("`{command}` failed ({status})")]
+    Exited { command: String, status: String },
+    /// A file or directory could not be read or written.
+    #[error("cannot {action} {}", path.display())]
+    File {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// Cargo's description of the workspace is not what this tool knows how to read.
+    #[error("cannot read the output of `cargo metadata`")]
+    Metadata(#[source] serde_json::Error),
+    /// A configuration file of the tools does not parse.
+    #[error("cannot read {path}")]
+    Settings {
+        path: &'static str,
+        #[source]
+        source: toml::de::Error,
+    },
+    /// Tidy found something; the findings have been printed.
+    #[error("tidy found {count} things to put right")]
+    Untidy { count: usize },
+    /// Components of the check are missing; what to do has been printed.
+    #[error("missing components: {names}")]
+    Missing { names: String },
+    /// A component could be installed, but not by this user.
+    #[error("only root may install Debian packages; run as root: {command}")]
+    NotRoot { command: String },
+    /// The private PostgreSQL did not become ready.
+    #[error("PostgreSQL did not start: {reason}")]
+    Postgres { reason: String },
+    /// Parts of the check failed; the table of parts has been printed.
+    #[error("failed: {names}")]
+    Parts { names: String },
+}

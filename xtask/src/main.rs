@@ -1,0 +1,51 @@
+//! The workspace's own tools, run as `cargo xtask <command>`.
+//!
+//! Everything that checks or prepares this repository is here and in Rust, so that a newcomer, the
+//! continuous integration and a maintainer all run the same thing. A command is one module and one line
+//! in [`Command`].
+
+mod check;
+mod component;
+mod error;
+mod machine;
+mod metadata;
+mod output;
+mod postgres;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "Checks and tools of this workspace"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the whole check: format, structure, lints, build and tests
+    Test(check::Arguments),
+    /// Check the structure of the repository: sizes, crate edges, words, documents, licenses
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    let ran = match Arguments::parse().command {
+        Command::Test(arguments) => check::run(&arguments),
+        Command::Tidy => tidy::run(),
+    };
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
