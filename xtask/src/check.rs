@@ -84,11 +84,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PART", value_delimiter = ',',
           value_parser = PossibleValuesParser::new(PARTS.iter().map(|part| part.name)))]
     only: Vec<String>,
+    /// What the test runner gets besides, such as a part of a test's name
+    #[arg(last = true, value_name = "FILTER")]
+    filter: Vec<String>,
 }
 
 /// What the parts of one run share.
 struct Session {
     has_nextest: bool,
+    /// For the test runner, as typed.
+    filter: Vec<String>,
     /// Variables for everything that runs tests.
     variables: Vec<(&'static str, String)>,
     /// Held until the last part has ended.
@@ -182,6 +187,7 @@ impl Session {
         let has_nextest = needed.contains(&Component::Nextest) && component::has_nextest();
         Ok(Self {
             has_nextest,
+            filter: arguments.filter.clone(),
             variables,
             _server: server,
         })
@@ -222,17 +228,19 @@ fn build(session: &Session) -> Result<(), Error> {
 }
 
 fn tests(session: &Session) -> Result<(), Error> {
-    if session.has_nextest {
-        return machine::run(&mut session.cargo(&["nextest", "run", "--workspace", "--profile", "ci"]));
-    }
-    machine::run(&mut session.cargo(&[
-        "test",
-        "--workspace",
-        "--lib",
-        "--bins",
-        "--tests",
-        "--no-fail-fast",
-    ]))
+    let arguments: &[&str] = if session.has_nextest {
+        &["nextest", "run", "--workspace", "--profile", "ci"]
+    } else {
+        &[
+            "test",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--no-fail-fast",
+        ]
+    };
+    machine::run(session.cargo(arguments).args(&session.filter))
 }
 
 fn doc_tests(session: &Session) -> Result<(), Error> {

@@ -15,10 +15,12 @@ use crate::error::Error;
 /// How often [`until`] looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The folder of the workspace's `Cargo.toml`.
+/// The folder of the workspace's `Cargo.toml`. Cargo says at each start where it found this crate; what it
+/// said at compile time would be wrong where two checkouts share a target folder.
 pub(crate) fn root() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent()
+    let own = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&own)
+        .parent()
         .expect("xtask is a folder of the workspace")
         .to_owned()
 }

@@ -1,1 +1,65 @@
-//! Placeholder until the crate's first slice.
+//! What an extension author sees: handlers, ingress and executors, over plain-data views.
+//!
+//! An extension never sees the runtime, the store or another extension. It answers questions about detached
+//! snapshots and is called from a durable row, so every call may be repeated after a crash. Each trait is one
+//! half of a contract; the other half is what its doc comment promises.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+pub use domain::event::{Key, Payload};
+pub use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Revision, Sequence, WorkId};
+pub use domain::outcome::{Artifact, Outcome, TurnResult, Usage};
+pub use domain::route::Match;
+pub use domain::scope::SecretRef;
+pub use domain::text::{
+    BindingName, Code, DeliveryId, EntryName, EventType, ExecutorName, ExternalId, HandlerName, RouteName,
+    ScopeName, SourceName, TextError, WorkKind,
+};
+pub use domain::time::Timestamp;
+pub use domain::work::Lifecycle;
+
+pub mod view;
+pub mod secret;
+pub mod handler;
+pub mod ingress;
+pub mod executor;
+
+pub use executor::{
+    AttemptHost, Capabilities, Executor, Log, LogRequest, PinError, Recovery, RunError, RunRequest, Segment,
+    Stopped,
+};
+pub use handler::{Handler, HandlerError, PreparedRoute, RouteInput};
+pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
+pub use secret::{Secret, SecretError, Secrets};
+pub use view::{EventView, InputView, ScopeView, WorkView};
+
+/// A future in a box, so that a trait of async methods can be an object.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What is wrong with an extension's configuration. It never repeats a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigProblem {
+    /// Where, as a path below the extension's own `config`: `jobs[2].cron`. Empty for the whole.
+    pub path: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl ConfigProblem {
+    /// A problem at a path.
+    pub fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for ConfigProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "`{}`: {}", self.path, self.message)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Executors: what runs a turn.
+//!
+//! The runtime calls an executor outside every transaction, from a durable claim. What comes back is applied
+//! only while the claim's epoch is in force, so a call may be late, doubled or answered by a process that was
+//! replaced long ago.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::{
+    Attempt, BoxFuture, ConfigProblem, Epoch, EventId, ExecutionId, ExecutorName, InputView, ScopeName, Secret,
+    TurnResult, WorkId, WorkKind,
+};
+
+/// What an executor can do, as a matter of fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whatever it starts does nothing until the runtime has recorded the handle it gave to
+    /// [`AttemptHost::pin`]. Only then may a launch that recorded nothing be launched again.
+    pub holds_until_pinned: bool,
+}
+
+/// Runs turns.
+pub trait Executor: fmt::Debug + Send + Sync {
+    /// The name bindings refer to it by.
+    fn name(&self) -> ExecutorName;
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Checks a binding's own configuration; answers what it runs, in one phrase for people.
+    ///
+    /// # Errors
+    /// Every [`ConfigProblem`] found.
+    fn validate(&self, config: &Value, resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>>;
+
+    /// Runs a segment to its end.
+    ///
+    /// It calls [`AttemptHost::pin`] once, with what it needs to find the segment again, before anything of
+    /// the segment has an effect. When the pin is refused it undoes the launch and returns
+    /// [`RunError::Fenced`].
+    fn run<'a>(
+        &'a self,
+        request: RunRequest,
+        host: &'a dyn AttemptHost,
+    ) -> BoxFuture<'a, Result<TurnResult, RunError>>;
+
+    /// Finds out what became of a segment after its authority was lost. It never starts one.
+    fn recover<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Recovery>;
+
+    /// Watches a segment that [`Self::recover`] found alive, to its end.
+    fn observe<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Result<TurnResult, RunError>>;
+
+    /// Stops everything of a segment, and answers once that is established. It may be called for a segment
+    /// that has ended or never began.
+    fn stop<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Stopped>;
+
+    /// Reads from a segment's output.
+    fn log<'a>(&'a self, request: LogRequest) -> BoxFuture<'a, Result<Log, RunError>>;
+
+    /// The path of an artifact that a segment left, when it is one.
+    fn artifact(&self, execution: ExecutionId, path: &str) -> Option<std::path::PathBuf>;
+}
+
+/// A segment to run.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The attempt.
+    pub execution: ExecutionId,
+    /// Its number.
+    pub attempt: Attempt,
+    /// The epoch of the claim.
+    pub epoch: Epoch,
+    /// Its Work.
+    pub work: WorkId,
+    /// The Work's kind.
+    pub kind: WorkKind,
+    /// Its scope.
+    pub scope: ScopeName,
+    /// The Event that triggered it; one of `inputs`.
+    pub trigger: EventId,
+    /// What it takes in, in order of acceptance.
+    pub inputs: Vec<InputView>,
+    /// The binding's own configuration.
+    pub config: Value,
+    /// The workspace it needs.
+    pub resource: Option<Value>,
+    /// Secrets for its environment: the variable and the value.
+    pub secrets: Vec<(String, Secret)>,
+    /// How long it may take. The runtime stops it after that.
+    pub timeout: Duration,
+}
+
+/// A segment that may have been started earlier.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    /// The attempt.
+    pub execution: ExecutionId,
+    /// The epoch of the claim that asks. Lower epochs of the same attempt are what it may find.
+    pub epoch: Epoch,
+    /// What the executor recorded, when it got that far.
+    pub handle: Option<Vec<u8>>,
+    /// The binding's own configuration.
+    pub config: Value,
+    /// Secret values to keep out of what is written.
+    pub secrets: Vec<(String, Secret)>,
+}
+
+/// The runtime, as one running attempt sees it.
+pub trait AttemptHost: fmt::Debug + Send + Sync {
+    /// Records what was started, durably. Once it answers well, the segment may begin.
+    fn pin(&self, handle: Vec<u8>) -> BoxFuture<'_, Result<(), PinError>>;
+}
+
+/// Why a handle was not recorded. The segment must not begin.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PinError {
+    /// The claim is no longer in force.
+    #[error("the claim on the run is no longer in force")]
+    Fenced,
+    /// The handle is too large.
+    #[error("the handle is too large")]
+    TooLarge,
+    /// The store failed; the claim may still be in force.
+    #[error("the handle could not be recorded: {0}")]
+    Store(String),
+}
+
+/// A segment did not get to a result of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RunError {
+    /// The claim is no longer in force; nothing is to be reported.
+    #[error("the claim on the run is no longer in force")]
+    Fenced,
+    /// It could not be started or watched.
+    #[error("{reason}")]
+    Failed {
+        /// A stable word: `spawn_failed`.
+        code: &'static str,
+        /// In words, without a secret.
+        reason: String,
+    },
+}
+
+/// What became of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recovery {
+    /// It was verified to be alive; [`Executor::observe`] follows it.
+    Alive,
+    /// It has ended, with this result.
+    Finished(TurnResult),
+    /// It is certain that nothing was started, and that nothing still can be.
+    NothingStarted,
+    /// It cannot be taken over.
+    NotAdoptable {
+        /// Why, in words.
+        reason: String,
+        /// Whether it is established that nothing of it runs any more.
+        stopped: bool,
+    },
+}
+
+/// What stopping established.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// Nothing of the segment runs.
+    Confirmed,
+    /// That could not be established.
+    Unverifiable {
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+/// A request for output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogRequest {
+    /// The attempt.
+    pub execution: ExecutionId,
+    /// Where to begin, in bytes; negative counts from the end.
+    pub from: i64,
+    /// The most bytes to answer with.
+    pub bytes_max: usize,
+}
+
+/// A piece of output, secrets redacted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// Where the piece begins.
+    pub from: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The size of the output so far.
+    pub size: u64,
+}

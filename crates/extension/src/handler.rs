@@ -1,0 +1,71 @@
+//! Route handlers: does this Event match, and what Work is it about.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::{BoxFuture, Code, ConfigProblem, EventType, EventView, HandlerName, Match, Payload, ScopeView, WorkView};
+
+/// A kind of route.
+pub trait Handler: fmt::Debug + Send + Sync {
+    /// The name routes refer to it by.
+    fn name(&self) -> HandlerName;
+
+    /// Checks a route's own configuration and prepares it, once for each generation.
+    ///
+    /// # Errors
+    /// Every [`ConfigProblem`] found.
+    fn prepare(&self, config: &Value) -> Result<Box<dyn PreparedRoute>, Vec<ConfigProblem>>;
+}
+
+/// A handler with a route's configuration. Deterministic, bounded in time and size, and it never calls out.
+pub trait PreparedRoute: fmt::Debug + Send + Sync {
+    /// What the route takes, in one phrase for people: "push to main".
+    fn describe(&self) -> String;
+
+    /// Whether the answer depends on the Event alone, so that the Work's revision need not be checked.
+    fn ignores_work(&self) -> bool;
+
+    /// Whether the route asks for this announcement of the runtime by name. Others never reach it.
+    fn takes_announcement(&self, event_type: &EventType) -> bool;
+
+    /// Decides. `None` means it does not match and the next route is asked.
+    fn decide<'a>(&'a self, input: &'a RouteInput) -> BoxFuture<'a, Result<Option<Match>, HandlerError>>;
+}
+
+/// A handler could not decide. The Event stays unrouted and is tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{reason}")]
+pub struct HandlerError {
+    /// A stable word.
+    pub code: Code,
+    /// In words, without payload or secret.
+    pub reason: String,
+}
+
+/// What a handler decides by.
+#[derive(Debug)]
+pub struct RouteInput {
+    /// The Event.
+    pub event: EventView,
+    /// Its scope.
+    pub scope: ScopeView,
+    /// The Work the Event is addressed to or whose key it carries.
+    pub work: Option<WorkView>,
+    payload: Payload,
+    parsed: OnceLock<Value>,
+}
+
+impl RouteInput {
+    /// Puts an input together.
+    pub const fn new(event: EventView, payload: Payload, scope: ScopeView, work: Option<WorkView>) -> Self {
+        Self { event, scope, work, payload, parsed: OnceLock::new() }
+    }
+
+    /// The body, parsed at the first call. `null` when it does not parse, which acceptance prevents.
+    pub fn payload(&self) -> &Value {
+        self.parsed.get_or_init(|| serde_json::from_slice(self.payload.as_bytes()).unwrap_or(Value::Null))
+    }
+}
