@@ -87,7 +87,9 @@ impl Payload {
         if json.len() > PAYLOAD_BYTES_MAX {
             return Err(PayloadError::TooLarge);
         }
-        serde_json::from_slice::<serde::de::IgnoredAny>(&json).map_err(|_source| PayloadError::NotJson)?;
+        // Skipping over a JSON text does not look at its encoding, so that is checked first.
+        let text = std::str::from_utf8(&json).map_err(|_source| PayloadError::NotJson)?;
+        serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|_source| PayloadError::NotJson)?;
         Ok(Self(json))
     }
 

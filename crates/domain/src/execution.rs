@@ -127,6 +127,9 @@ pub struct Execution {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// Whether it ended while what it had started may still run; the executor has yet to confirm that it
+    /// stopped. Nothing it used may be used again before that.
+    pub unstopped: bool,
 }
 
 /// Why an Execution cannot be recovered now.
@@ -273,6 +276,7 @@ impl Execution {
             return Err(Fenced::Ended);
         }
         self.state = ExecutionState::Cancelled;
+        self.unstopped = self.outcome.is_none();
         self.lease = None;
         self.recovering = false;
         self.ended_at = Some(now);
@@ -296,6 +300,7 @@ impl Execution {
         if !self.state.is_terminal() {
             assert_eq!(self.lease.is_none(), self.outcome.is_some(), "{id}: a lease until an outcome");
         }
+        assert!(!self.unstopped || self.state.is_terminal(), "{id}: only what ended can be left unstopped");
         assert!(!self.recovering || self.lease.is_some(), "{id}: recovery holds a lease");
     }
 }

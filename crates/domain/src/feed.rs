@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 use crate::work::WorkState;
 
 /// How long the feed keeps a row.
-pub const FEED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const FEED_KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// One thing that changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

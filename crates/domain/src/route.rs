@@ -362,6 +362,11 @@ fn existing(
         let outcome = CheckpointOutcome::Terminal;
         return Ok(Routing::without_effect(outcome, Some(work.id), "terminal_work", reason));
     }
+    if event.event_type.is_core() && event.emitted_by.is_some() && event.work == Some(work.id) {
+        let reason = format!("{} published it itself, and a Work is never news to itself", work.id);
+        let outcome = CheckpointOutcome::Dropped;
+        return Ok(Routing::without_effect(outcome, Some(work.id), "own_news", reason));
+    }
     if policy == ActivePolicy::Drop && work.state.is_running() {
         let reason = format!("{} was running, and the route drops what arrives meanwhile", work.id);
         let outcome = CheckpointOutcome::Dropped;

@@ -168,6 +168,9 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// This process's life on this database.
     fn incarnation(&self) -> Incarnation;
 
+    /// Whether having opened the database proves that every earlier incarnation on it has ended.
+    fn exclusive(&self) -> bool;
+
     /// Figures for people: engine, version, file, sizes, commits. Names are stable.
     fn facts(&self) -> Vec<(&'static str, String)>;
 
@@ -267,6 +270,11 @@ impl Store {
     /// This process's life on this database.
     pub fn incarnation(&self) -> Incarnation {
         self.backend.incarnation()
+    }
+
+    /// Whether having opened the database proves that every earlier incarnation on it has ended.
+    pub fn exclusive(&self) -> bool {
+        self.backend.exclusive()
     }
 
     /// Makes ids, to propose to a transaction.

@@ -149,7 +149,7 @@ macro_rules! text_type {
 }
 
 text_type!(
-    /// The namespace a source delivers in, such as `github/acme`. Deliveries and keys are unique within one.
+    /// The namespace a source delivers in, such as `hook/acme`. Deliveries and keys are unique within one.
     SourceName, "a source", 200
 );
 text_type!(
@@ -157,7 +157,7 @@ text_type!(
     DeliveryId, "a delivery id", 512
 );
 text_type!(
-    /// What happened, in dotted words: `core.turn.ended`, `github.delivery`.
+    /// What happened, in dotted words: `core.turn.ended`, `build.finished`.
     EventType, "an event type", 128, is_name,
     "lower-case words joined by dots, such as `build.finished`"
 );

@@ -69,6 +69,8 @@ pub struct HttpDelivery {
     pub body: Vec<u8>,
     /// When it arrived.
     pub received_at: Timestamp,
+    /// An id that no other request has had, for a sender that names none.
+    pub fresh_id: String,
 }
 
 impl HttpDelivery {

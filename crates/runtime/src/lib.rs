@@ -1,1 +1,40 @@
-//! Placeholder until the crate's first slice.
+//! The stages that move an Event to a result, in the order it travels.
+//!
+//! ```text
+//!   accept ─► route ─► schedule ─► execute ─► complete
+//!                          ▲          │  ▲        │
+//!                          └──────────┼──┼────────┘
+//!                                     ▼  │
+//!                                   recover
+//! ```
+//!
+//! Each stage reads, decides and writes in one short transaction; the deciding is a function of `domain`.
+//! What touches the world happens outside, from a durable row, and may be repeated after a crash. A hint
+//! from one stage to the next may be lost, doubled or late without harm: the rows are the truth.
+//!
+//! There is no SQL here and no HTTP.
+
+pub mod accept;
+pub mod route;
+pub mod schedule;
+pub mod execute;
+pub mod complete;
+pub mod recover;
+pub mod control;
+pub mod announce;
+pub mod generation;
+pub mod registry;
+pub mod stage;
+pub mod hint;
+pub mod held;
+pub mod metrics;
+
+pub mod why;
+mod node;
+
+pub use accept::AcceptError;
+pub use control::{ControlError, Cancelled};
+pub use generation::{ActiveGeneration, ActiveRoute, ActiveScope, ApplyError, Scopes};
+pub use node::{Options, Runtime, Stages};
+pub use registry::{Registry, SecretSource};
+pub use stage::{Progress, Stage, StageError};

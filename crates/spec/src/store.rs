@@ -56,6 +56,89 @@ pub trait DurableDriver: StoreDriver + Send {
 macro_rules! for_each_store_case {
     ($each:ident) => {
         $each! {
+            same_delivery_is_one_event
+            same_delivery_twice_in_one_transaction_is_one_event
+            other_source_is_another_delivery
+            concurrent_duplicates_become_one_event
+            sequence_order_is_commit_order
+            event_reads_back_as_written
+            payload_is_kept_byte_for_byte
+            absent_event_reads_as_none
+            redeliveries_are_counted
+            derived_events_are_counted_per_root_and_minute
+            candidates_stand_in_acceptance_order
+            event_is_routed_once
+            checkpoint_of_an_event_outside_the_queue_is_refused
+            later_event_may_be_routed_first
+            checkpoint_reads_back_as_written
+            parked_events_come_back_a_few_at_a_time
+            parked_event_can_be_routed
+            earlier_unrouted_looks_at_the_given_lanes
+            lane_backlog_lists_parked_events_too
+            unrouted_count_stops_at_its_limit
+            lane_blocks_come_due_in_order
+            lane_has_one_block
+            absent_event_is_not_unrouted
+            work_reads_back_as_written
+            key_belongs_to_one_work_for_ever
+            ended_work_keeps_its_keys
+            keys_are_compared_by_bytes
+            stale_revision_is_refused
+            work_is_not_written_twice_from_one_reading
+            runnable_works_stand_in_queue_order
+            blocked_works_stand_in_one_list_per_reason
+            pending_inputs_stand_in_acceptance_order
+            consuming_leaves_later_input_pending
+            consumed_input_stays_where_it_is
+            absent_input_reads_as_none
+            execution_reads_back_as_written
+            work_has_one_live_execution
+            next_execution_follows_the_end_of_the_last
+            stale_epoch_is_refused
+            ended_execution_is_never_written
+            expired_leases_are_listed_exclusive_and_ordered
+            nothing_live_means_no_next_expiry
+            renewed_lease_expires_later
+            live_executions_are_counted_up_to_the_limit
+            unsettled_executions_are_listed_until_they_end
+            unstopped_executions_are_listed_until_they_stop
+            turn_result_is_kept_once
+            attempt_and_work_end_together
+            no_generation_is_in_force_at_first
+            newest_generation_is_in_force
+            generation_number_is_taken_once
+            token_is_found_by_its_digest
+            revoked_token_is_gone
+            digest_belongs_to_one_token
+            feed_tells_each_transition_once
+            feed_is_silent_about_anything_but_states
+            feed_tells_each_checkpoint
+            feed_resumes_after_any_row
+            feed_is_pruned_by_age
+            feed_tells_a_terminal_state
+            event_list_filters
+            event_pages_neither_repeat_nor_skip
+            work_list_filters
+            work_pages_neither_repeat_nor_skip
+            execution_list_filters
+            execution_pages_neither_repeat_nor_skip
+            shortened_ids_find_their_range
+            refusal_after_writes_leaves_nothing
+            failed_request_does_not_disturb_its_batch
+            ignored_refusal_is_undone_all_the_same
+            own_error_after_a_refused_statement_is_undone
+            panic_is_undone_and_answered
+            panic_in_a_read_is_answered
+            transaction_reads_its_own_writes
+            last_sequence_counts_this_transaction
+            claim_sees_an_acceptance_before_it
+            acceptance_sees_a_claim_before_it
+            high_priority_goes_first
+            changes_are_visible_in_order
+            read_never_sees_half_a_commit
+            answered_write_is_visible_to_the_next_read
+            admission_time_follows_the_clock
+            abandoned_request_is_whole_or_absent
         }
     };
 }
@@ -67,6 +150,17 @@ macro_rules! for_each_store_case {
 macro_rules! for_each_durability_case {
     ($each:ident) => {
         $each! {
+            acknowledged_writes_outlive_the_process
+            refused_writes_stay_absent
+            sequences_are_never_used_again
+            deduplication_outlives_the_process
+            incarnations_are_never_used_again
+            live_execution_outlives_the_process
+            time_does_not_go_back_over_a_reopen
+            closed_store_refuses_and_says_so
         }
     };
 }
+
+#[cfg(test)]
+mod tests;

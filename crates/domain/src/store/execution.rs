@@ -39,6 +39,9 @@ pub trait ExecutionReads {
     /// Live Executions whose stored outcome waits to be settled, oldest first.
     fn unsettled(&mut self, limit: u32) -> Result<Vec<Execution>, StoreError>;
 
+    /// Ended Executions that are still marked [`Execution::unstopped`], oldest first.
+    fn unstopped(&mut self, limit: u32) -> Result<Vec<Execution>, StoreError>;
+
     /// Executions, newest first, at most `limit`.
     fn executions(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Execution>, StoreError>;
 
@@ -64,6 +67,9 @@ pub trait ExecutionWrites {
     /// # Errors
     /// [`StoreError::Conflict`] when it has ended or is not at the epoch of `read`.
     fn update_execution(&mut self, execution: &Execution, read: &Execution) -> Result<(), StoreError>;
+
+    /// Takes the mark [`Execution::unstopped`] off an ended Execution. False when it had none.
+    fn mark_stopped(&mut self, id: ExecutionId) -> Result<bool, StoreError>;
 
     /// Keeps the result an Execution reported, once.
     fn insert_turn_result(&mut self, id: ExecutionId, result: &TurnResult) -> Result<(), StoreError>;

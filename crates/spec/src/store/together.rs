@@ -25,11 +25,7 @@ struct Gate {
 
 impl Gate {
     fn closed() -> Arc<Self> {
-        Arc::new(Self {
-            submitter: thread::current().id(),
-            open: Mutex::new(false),
-            opened: Condvar::new(),
-        })
+        Arc::new(Self { submitter: thread::current().id(), open: Mutex::new(false), opened: Condvar::new() })
     }
 
     fn open(&self) {
@@ -61,6 +57,7 @@ pub(super) async fn in_one_batch<T>(store: &Store, requests: Vec<Request<T>>) ->
         Ok::<(), StoreError>(())
     })));
     let mut rest = pin!(all(requests));
+    let mut answers = None;
     poll_fn(|context| {
         if let Some(request) = &mut holder
             && let Poll::Ready(answer) = request.as_mut().poll(context)
@@ -68,9 +65,16 @@ pub(super) async fn in_one_batch<T>(store: &Store, requests: Vec<Request<T>>) ->
             answer.expect("holding the writer writes nothing");
             holder = None;
         }
-        let answers = rest.as_mut().poll(context);
+        if answers.is_none()
+            && let Poll::Ready(all) = rest.as_mut().poll(context)
+        {
+            answers = Some(all);
+        }
         gate.open();
-        if holder.is_some() { Poll::Pending } else { answers }
+        match answers.take_if(|_all| holder.is_none()) {
+            Some(all) => Poll::Ready(all),
+            None => Poll::Pending,
+        }
     })
     .await
 }

@@ -1,0 +1,245 @@
+//! The configuration as it is written: one type for each table of the file.
+//!
+//! These types say what a file may hold and nothing else. Names are plain text here and become the domain's
+//! types in [`super::lower`], so that every bad name is reported and not only the first. The JSON Schema comes
+//! from these types, and files are checked against it, so that a key is described in one place only.
+
+use std::collections::BTreeMap;
+
+use domain::config::limits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The configuration of Open Conduit.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Open Conduit configuration")]
+pub(crate) struct Model {
+    /// Where the daemon listens. What is here takes effect when the daemon starts.
+    #[serde(default, skip_serializing_if = "Daemon::is_default")]
+    pub(crate) daemon: Daemon,
+    /// The scopes, in any order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) scopes: Vec<Scope>,
+}
+
+/// Where the daemon listens.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Daemon {
+    /// The address of the page and the API. Default 127.0.0.1:7717; port 0 picks a free one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) api_listen: Option<String>,
+    /// The address that webhooks are sent to, or `off`. Default 127.0.0.1:7718.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) webhook_listen: Option<String>,
+    /// Host names that webhooks may be addressed to, besides the listener's own address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) public_hosts: Vec<String>,
+    /// Whether a proxy that speaks TLS stands before the listeners. Without one they only listen on loopback
+    /// addresses.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) behind_proxy: bool,
+}
+
+impl Daemon {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A scope. It inherits from its parent what it does not declare.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scope {
+    /// Its name, unique in the file.
+    pub(crate) name: String,
+    /// The scope it inherits from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<String>,
+    /// Whether it, and everything below it, neither routes nor starts anything.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) disabled: bool,
+    /// Settings, inherited one by one.
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
+    pub(crate) settings: Settings,
+    /// Upper bounds on settings, for this scope and everything below it.
+    #[serde(default, skip_serializing_if = "Ceilings::is_empty")]
+    pub(crate) ceilings: Ceilings,
+    /// Secrets by name, each a reference: `env:NAME`, `file:PATH` or `cmd:PROGRAM ARGS`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) secrets: BTreeMap<String, String>,
+    /// What can be run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) bindings: Vec<Binding>,
+    /// Which Event starts what, asked in order; the first that matches wins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) routes: Vec<Route>,
+    /// Entries of extensions, such as a webhook that is received.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) extensions: Vec<Entry>,
+    /// Scopes whose Events may end this scope's Waits. It gives no authority to write there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) read_scopes: Vec<String>,
+}
+
+/// Settings of a scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// The longest an attempt may be active, in seconds. Default 3600.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::TIMEOUT_SECONDS_MAX))]
+    pub(crate) timeout_seconds: Option<u32>,
+    /// The longest an attempt may go without a sign of life, in seconds. Default 0, which is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = limits::INACTIVITY_SECONDS_MAX))]
+    pub(crate) inactivity_seconds: Option<u32>,
+    /// How many attempts may run in the scope at once. Default 16.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::CONCURRENCY_MAX))]
+    pub(crate) concurrency: Option<u32>,
+    /// How many of a Work's newest runs keep their logs and files. Default 20.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::KEPT_EXECUTIONS_MAX))]
+    pub(crate) kept_executions: Option<u32>,
+    /// How many days finished Work keeps its logs and files. Default 0, which is for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = limits::KEPT_FINISHED_DAYS_MAX))]
+    pub(crate) kept_finished_days: Option<u32>,
+    /// The deepest a derived Event may stand in its chain. Default 32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::CAUSAL_DEPTH_MAX))]
+    pub(crate) causal_max_depth: Option<u32>,
+    /// The most derived Events that one first Event may lead to in a minute. Default 128.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::CAUSAL_PER_MINUTE_MAX))]
+    pub(crate) causal_per_minute: Option<u32>,
+    /// How many failures in a row are retried by themselves, the first included. Default 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::FAILURE_BUDGET_MAX))]
+    pub(crate) failure_budget: Option<u32>,
+    /// Whether Work that used up its failure budget has failed for good. Default false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) terminal_on_exhaustion: Option<bool>,
+}
+
+impl Settings {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Upper bounds on settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ceilings {
+    /// The most `timeout_seconds` may be, in settings and bindings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::TIMEOUT_SECONDS_MAX))]
+    pub(crate) timeout_seconds: Option<u32>,
+    /// The most `concurrency` may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::CONCURRENCY_MAX))]
+    pub(crate) concurrency: Option<u32>,
+    /// The most `causal_max_depth` may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::CAUSAL_DEPTH_MAX))]
+    pub(crate) causal_max_depth: Option<u32>,
+    /// The most `causal_per_minute` may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::CAUSAL_PER_MINUTE_MAX))]
+    pub(crate) causal_per_minute: Option<u32>,
+    /// The most `failure_budget` may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::FAILURE_BUDGET_MAX))]
+    pub(crate) failure_budget: Option<u32>,
+}
+
+impl Ceilings {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What can be run. With `disabled = true` and nothing but a name it takes an inherited binding away.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Binding {
+    /// Its name, unique within the scope. It replaces an inherited binding of that name whole.
+    pub(crate) name: String,
+    /// Takes the inherited binding of that name away.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) disabled: bool,
+    /// The executor, such as `shell`. Required unless disabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) executor: Option<String>,
+    /// The executor's own configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) config: Option<Value>,
+    /// The workspace it needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) resource: Option<Value>,
+    /// The longest an attempt may be active, in seconds; the scope's setting by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = limits::TIMEOUT_SECONDS_MAX))]
+    pub(crate) timeout_seconds: Option<u32>,
+    /// Environment variables, each with the name of the secret it holds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) secrets: BTreeMap<String, String>,
+}
+
+/// Which Event starts what. With `disabled = true` and nothing but a name it takes an inherited route away.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Route {
+    /// Its name, unique within the scope. It replaces an inherited route of that name in its place.
+    pub(crate) name: String,
+    /// Takes the inherited route of that name away.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) disabled: bool,
+    /// The handler, such as `match`. Required unless disabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) handler: Option<String>,
+    /// The binding that runs what it matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) binding: Option<String>,
+    /// What happens to a match while the Work runs: `queue`, the default, or `drop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["queue", "drop", null]))]
+    pub(crate) active_policy: Option<String>,
+    /// The handler's own configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) config: Option<Value>,
+}
+
+/// An entry of an extension. With `disabled = true` and nothing but a name it takes an inherited entry away.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    /// Its name, unique within the scope. It replaces an inherited entry of that name whole.
+    pub(crate) name: String,
+    /// Takes the inherited entry of that name away.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) disabled: bool,
+    /// The type of the extension, such as `webhook`. Required unless disabled.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "type")]
+    pub(crate) entry_type: Option<String>,
+    /// The names of the secrets it may read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) secret_names: Vec<String>,
+    /// The extension's own configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) config: Option<Value>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// An extension's own configuration; an absent one is an empty table.
+pub(crate) fn or_empty(config: Option<&Value>) -> Value {
+    config.cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()))
+}

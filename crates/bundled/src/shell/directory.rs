@@ -1,0 +1,314 @@
+//! What one Execution leaves on disk, and who may write which of it.
+//!
+//! ```text
+//! <root>/<execution id>/          0700
+//!   e<epoch>/                     one for each launch; an attempt that started nothing may be launched again
+//!     input.json                  0600, what the command takes in
+//!     output.log                  appended to by the command, or by its launcher when values are redacted
+//!     verdict                     `start` or `void`, made once, whoever is first
+//!     status                      how the command ended
+//!     out/                        what the command leaves: artifacts, and its own `result.json`
+//!     work/                       its working directory, unless the binding names one
+//! ```
+//!
+//! `verdict` is the only file that must survive a loss of power: it is the proof that something may have run.
+//! The others are written without `fsync`. After a loss of power nothing of the segment lives, and a status
+//! that did not reach the disk makes it an interrupted one, never one that is believed to be running.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use extension::{Epoch, ExecutionId};
+use serde::{Deserialize, Serialize};
+
+/// The directory that holds one directory for each Execution.
+#[derive(Debug, Clone)]
+pub(super) struct Root(PathBuf);
+
+impl Root {
+    /// Makes the directory when it is missing, readable by its owner alone.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        // Resolved once, so that later comparisons of resolved paths hold.
+        Ok(Self(fs::canonicalize(path)?))
+    }
+
+    /// The directory of one Execution, existing or not. Its path is also the Execution's mark: ids repeat
+    /// between installations, paths of one machine do not.
+    pub(super) fn execution(&self, execution: ExecutionId) -> PathBuf {
+        self.0.join(execution.to_string())
+    }
+
+    /// The mark of one Execution.
+    pub(super) fn mark(&self, execution: ExecutionId) -> String {
+        self.execution(execution).to_string_lossy().into_owned()
+    }
+
+    /// The directory of one launch, existing or not.
+    pub(super) fn segment(&self, execution: ExecutionId, epoch: Epoch) -> SegmentDirectory {
+        SegmentDirectory(self.execution(execution).join(format!("e{epoch}")))
+    }
+
+    /// The launches of an Execution, the oldest first.
+    pub(super) fn segments(&self, execution: ExecutionId) -> io::Result<Vec<(Epoch, SegmentDirectory)>> {
+        let entries = match fs::read_dir(self.execution(execution)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix('e')?.parse().ok());
+            if let Some(number) = number {
+                found.push((Epoch::from_number(number), SegmentDirectory(entry.path())));
+            }
+        }
+        found.sort_by_key(|(epoch, _)| *epoch);
+        Ok(found)
+    }
+
+    /// Deletes everything an Execution left.
+    pub(super) fn remove(&self, execution: ExecutionId) -> io::Result<()> {
+        match fs::remove_dir_all(self.execution(execution)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+}
+
+/// The directory of one launch.
+#[derive(Debug, Clone)]
+pub(super) struct SegmentDirectory(PathBuf);
+
+impl SegmentDirectory {
+    /// The directory that a launcher was started in.
+    pub(super) fn current() -> Self {
+        Self(PathBuf::from("."))
+    }
+
+    /// Makes it with its subdirectories. It must not exist: one authority launches once.
+    pub(super) fn create(&self) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700);
+        if let Some(execution) = self.0.parent() {
+            match builder.create(execution) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _made_or_there => {}
+            }
+        }
+        builder.create(&self.0)?;
+        builder.create(self.out())?;
+        builder.create(self.work())
+    }
+
+    /// The directory itself.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where the command leaves its artifacts.
+    pub(super) fn out(&self) -> PathBuf {
+        self.0.join("out")
+    }
+
+    /// Where the command works, unless its binding says otherwise.
+    pub(super) fn work(&self) -> PathBuf {
+        self.0.join("work")
+    }
+
+    /// What the command takes in.
+    pub(super) fn input(&self) -> PathBuf {
+        self.0.join("input.json")
+    }
+
+    /// What the command wrote to its standard streams.
+    pub(super) fn output(&self) -> PathBuf {
+        self.0.join("output.log")
+    }
+
+    /// Opens the output for appending.
+    pub(super) fn open_output(&self) -> io::Result<File> {
+        OpenOptions::new().append(true).create(true).mode(0o600).open(self.output())
+    }
+
+    /// Writes what the command takes in.
+    pub(super) fn write_input(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.input())?;
+        file.write_all(bytes)
+    }
+
+    /// The verdict on the launch, when there is one.
+    pub(super) fn verdict(&self) -> io::Result<Option<Verdict>> {
+        match fs::read(self.0.join(Verdict::FILE)) {
+            Ok(bytes) if bytes == Verdict::Start.as_bytes() => Ok(Some(Verdict::Start)),
+            Ok(bytes) if bytes == Verdict::Void.as_bytes() => Ok(Some(Verdict::Void)),
+            Ok(_) => Err(io::Error::other("the file `verdict` says neither start nor void")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the verdict unless there is one, and answers the one that holds. It is whole or absent, and
+    /// durable once this returns; `link` lets exactly one maker succeed.
+    pub(super) fn decide(&self, verdict: Verdict) -> io::Result<Verdict> {
+        if let Some(earlier) = self.verdict()? {
+            return Ok(earlier);
+        }
+        let draft = self.0.join(format!(".verdict-{}-{}", verdict.word(), std::process::id()));
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(verdict.as_bytes())?;
+        file.sync_all()?;
+        let holds = match fs::hard_link(&draft, self.0.join(Verdict::FILE)) {
+            Ok(()) => {
+                File::open(&self.0)?.sync_all()?;
+                verdict
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.verdict()?.ok_or_else(|| io::Error::other("the file `verdict` vanished"))?
+            }
+            Err(error) => return Err(error),
+        };
+        fs::remove_file(&draft)?;
+        Ok(holds)
+    }
+
+    /// How the command ended, when that was recorded. Half a file, as a loss of power may leave, is none.
+    pub(super) fn status(&self) -> io::Result<Option<Status>> {
+        match fs::read(self.0.join("status")) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Records how the command ended: whole or not at all.
+    pub(super) fn write_status(&self, status: &Status) -> io::Result<()> {
+        let draft = self.0.join(".status");
+        fs::write(&draft, serde_json::to_vec(status)?)?;
+        fs::rename(&draft, self.0.join("status"))
+    }
+
+    /// The path of a regular file below `out/`, reached without leaving it and through no link.
+    pub(super) fn artifact(&self, path: &str) -> Option<PathBuf> {
+        let relative = Path::new(path);
+        let plain = |name: &OsStr| !name.is_empty();
+        let only_names = relative.components().all(|part| match part {
+            std::path::Component::Normal(name) => plain(name),
+            std::path::Component::Prefix(_)
+            | std::path::Component::RootDir
+            | std::path::Component::CurDir
+            | std::path::Component::ParentDir => false,
+        });
+        if path.is_empty() || !only_names {
+            return None;
+        }
+        // The command may have made links of anything it can write, `out` itself included.
+        let wanted = self.out().join(relative);
+        let resolved = fs::canonicalize(&wanted).ok()?;
+        (resolved == wanted && fs::symlink_metadata(&resolved).ok()?.is_file()).then_some(resolved)
+    }
+}
+
+/// Whether a launch took place. There is one for each launch, for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The launcher said it before it let the command begin.
+    Start,
+    /// Nothing was started, and nothing will be.
+    Void,
+}
+
+impl Verdict {
+    const FILE: &'static str = "verdict";
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Void => "void",
+        }
+    }
+
+    const fn as_bytes(self) -> &'static [u8] {
+        match self {
+            Self::Start => b"start\n",
+            Self::Void => b"void\n",
+        }
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Status {
+    /// Its end.
+    pub(super) end: End,
+    /// Whether the launcher ended it at its deadline.
+    pub(super) timed_out: bool,
+    /// When, in microseconds since 1970.
+    pub(super) ended_at: u64,
+}
+
+/// The end of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum End {
+    /// It exited with this status.
+    Exit(i32),
+    /// A signal ended it.
+    Signal(i32),
+}
+
+#[cfg(test)]
+mod tests {
+    use extension::{Epoch, ExecutionId};
+
+    use super::{Root, Verdict};
+
+    #[test]
+    fn decide_lets_the_first_verdict_hold() {
+        for (first, second) in [(Verdict::Start, Verdict::Void), (Verdict::Void, Verdict::Start)] {
+            let home = tempfile::tempdir().unwrap();
+            let root = Root::open(home.path()).unwrap();
+            let segment = root.segment(ExecutionId::from_number(7), Epoch::FIRST);
+            segment.create().unwrap();
+            assert_eq!(segment.verdict().unwrap(), None);
+            assert_eq!(segment.decide(first).unwrap(), first);
+            assert_eq!(segment.decide(second).unwrap(), first);
+            assert_eq!(segment.verdict().unwrap(), Some(first));
+        }
+    }
+
+    #[test]
+    fn decide_has_one_winner_among_many() {
+        let home = tempfile::tempdir().unwrap();
+        let root = Root::open(home.path()).unwrap();
+        let segment = root.segment(ExecutionId::from_number(7), Epoch::FIRST);
+        segment.create().unwrap();
+        let answers = std::thread::scope(|scope| {
+            let run = |verdict| segment.decide(verdict).unwrap();
+            let start = scope.spawn(move || run(Verdict::Start));
+            let void = scope.spawn(move || run(Verdict::Void));
+            [start.join().unwrap(), void.join().unwrap()]
+        });
+        assert_eq!(answers[0], answers[1]);
+    }
+
+    #[test]
+    fn create_refuses_a_second_launch_of_one_authority() {
+        let home = tempfile::tempdir().unwrap();
+        let root = Root::open(home.path()).unwrap();
+        let id = ExecutionId::from_number(7);
+        root.segment(id, Epoch::FIRST).create().unwrap();
+        assert!(root.segment(id, Epoch::FIRST).create().is_err());
+        root.segment(id, Epoch::from_number(12)).create().unwrap();
+        let epochs: Vec<i64> = root.segments(id).unwrap().iter().map(|(epoch, _)| epoch.number()).collect();
+        assert_eq!(epochs, [1, 12]);
+        root.remove(id).unwrap();
+        root.remove(id).unwrap();
+        assert!(root.segments(id).unwrap().is_empty());
+    }
+}

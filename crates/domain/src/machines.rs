@@ -1,0 +1,268 @@
+//! The state machines as tables: every state and every command, with what comes of it.
+//!
+//! The tables are snapshots, so that a change of a rule shows as a change of its line, and a state or a
+//! command that is new shows as lines to be judged. What a line means in detail is tested beside its rule.
+
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use crate::capacity::Blocker;
+use crate::execution::{Execution, ExecutionState, Handle};
+use crate::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Revision, Sequence, WorkId};
+use crate::lease::{Grant, Lease};
+use crate::outcome::Outcome;
+use crate::text::{BindingName, ExecutorName, ScopeName, WorkKind};
+use crate::time::Timestamp;
+use crate::work::{AfterAttempt, Lifecycle, Queue, Work, WorkState};
+
+mod properties;
+
+/// When every command of the tables happens.
+pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_000_000_000);
+/// The process that holds the leases.
+pub(crate) const OWNER: Incarnation = Incarnation::from_number(1);
+/// Its grant at the first epoch.
+pub(crate) const GRANT: Grant = Grant { owner: OWNER, epoch: Epoch::FIRST };
+/// The live attempt of a Work that runs.
+pub(crate) const LIVE: ExecutionId = ExecutionId::from_number(5);
+
+/// A Work in a state, as it was ten seconds ago.
+pub(crate) fn work(state: WorkState, queue: Queue) -> Work {
+    let before = Timestamp::from_micros(990_000_000);
+    Work {
+        id: WorkId::from_number(1),
+        scope: ScopeName::known("main"),
+        kind: WorkKind::known("manual.work"),
+        lifecycle: Lifecycle::Standing,
+        state,
+        queue,
+        queued_at: before,
+        revision: Revision::from_number(3),
+        attempts: 1,
+        created_at: before,
+        ended_at: state.is_terminal().then_some(before),
+    }
+}
+
+/// An Execution that was claimed ten seconds ago.
+pub(crate) fn execution() -> Execution {
+    let before = Timestamp::from_micros(990_000_000);
+    Execution {
+        id: LIVE,
+        work: WorkId::from_number(1),
+        scope: ScopeName::known("main"),
+        attempt: Attempt::FIRST,
+        state: ExecutionState::Launching,
+        epoch: Epoch::FIRST,
+        lease: Some(Lease::taken(OWNER, before)),
+        recovering: false,
+        trigger: EventId::from_number(1),
+        trigger_sequence: Sequence::FIRST,
+        binding: BindingName::known("shell"),
+        executor: ExecutorName::known("shell"),
+        generation: Generation::FIRST,
+        timeout: Duration::from_secs(60),
+        deadline_at: None,
+        handle: None,
+        outcome: None,
+        claimed_at: before,
+        started_at: None,
+        ended_at: None,
+        unstopped: false,
+    }
+}
+
+/// What an executor started.
+pub(crate) fn handle() -> Handle {
+    Handle::new(&b"pid 7"[..]).expect("it is small")
+}
+
+/// What a command makes of a record, or why it may not; a bug of the caller is one answer of three.
+type Answer<T> = Result<T, String>;
+
+struct Command<T> {
+    name: &'static str,
+    apply: fn(T) -> Answer<T>,
+}
+
+/// One line for each state and command, grouped by state.
+fn table<T: Clone>(
+    states: &[(&str, T)],
+    commands: &[Command<T>],
+    check: fn(&T),
+    show: fn(&T) -> String,
+) -> String {
+    let mut text = String::new();
+    for (name, state) in states {
+        check(state);
+        writeln!(text, "{name}: {}", show(state)).expect("a string takes every line");
+        for command in commands {
+            let answer = catch_unwind(AssertUnwindSafe(|| (command.apply)(state.clone())));
+            let line = match answer {
+                Ok(Ok(next)) => {
+                    check(&next);
+                    show(&next)
+                }
+                Ok(Err(refusal)) => format!("refused: {refusal}"),
+                Err(_panic) => "a bug of the caller".to_owned(),
+            };
+            writeln!(text, "  {:<24} {line}", command.name).expect("a string takes every line");
+        }
+    }
+    text
+}
+
+fn show_work(work: &Work) -> String {
+    let queue = match &work.queue {
+        Queue::Idle => "idle".to_owned(),
+        Queue::Runnable => "runnable".to_owned(),
+        Queue::Blocked(blocker) => blocker.to_string(),
+    };
+    let queued = if work.queued_at == NOW { ", queued now" } else { "" };
+    let ended = if work.ended_at == Some(NOW) { ", ended now" } else { "" };
+    let state = work.state.as_str();
+    format!("{state} {queue}, revision {}, attempts {}{queued}{ended}", work.revision, work.attempts)
+}
+
+fn words<T, E: std::error::Error>(result: Result<T, E>) -> Answer<T> {
+    result.map_err(|refusal| refusal.to_string())
+}
+
+fn finish(work: Work, execution: ExecutionId, after: AfterAttempt) -> Answer<Work> {
+    words(work.finish(execution, after, NOW))
+}
+
+const WORK_COMMANDS: [Command<Work>; 9] = [
+    Command { name: "enqueue", apply: |work| words(work.enqueue(NOW)) },
+    Command { name: "claim", apply: |work| words(work.claim(LIVE)).map(|(work, _attempt)| work) },
+    Command {
+        name: "block",
+        apply: |work| words(work.block(Blocker::ScopeDisabled(ScopeName::known("main")))),
+    },
+    Command { name: "unblock", apply: |work| Ok(work.unblock()) },
+    Command {
+        name: "finish, input pending",
+        apply: |work| finish(work, LIVE, AfterAttempt::Ready { pending: true }),
+    },
+    Command {
+        name: "finish, no input",
+        apply: |work| finish(work, LIVE, AfterAttempt::Ready { pending: false }),
+    },
+    Command { name: "finish, completed", apply: |work| finish(work, LIVE, AfterAttempt::Completed) },
+    Command {
+        name: "finish, other attempt",
+        apply: |work| finish(work, ExecutionId::from_number(4), AfterAttempt::Completed),
+    },
+    Command { name: "cancel", apply: |work| words(work.cancel(NOW)) },
+];
+
+#[test]
+fn every_state_and_command_of_a_work() {
+    let full = Queue::Blocked(Blocker::ScopeFull(ScopeName::known("main")));
+    let states = [
+        ("idle", work(WorkState::Ready, Queue::Idle)),
+        ("runnable", work(WorkState::Ready, Queue::Runnable)),
+        ("blocked", work(WorkState::Ready, full)),
+        ("running", work(WorkState::Running { execution: LIVE }, Queue::Idle)),
+        ("completed", work(WorkState::Completed, Queue::Idle)),
+        ("failed", work(WorkState::Failed, Queue::Idle)),
+        ("cancelled", work(WorkState::Cancelled, Queue::Idle)),
+    ];
+    insta::assert_snapshot!("work", table(&states, &WORK_COMMANDS, Work::check, show_work));
+}
+
+fn show_execution(execution: &Execution) -> String {
+    let mut text = format!("{} at epoch {}", execution.state.as_str(), execution.epoch);
+    if let Some(lease) = execution.lease {
+        let until = if lease == Lease::taken(lease.owner, NOW) { "from now" } else { "as it was" };
+        write!(text, ", lease of {} {until}", lease.owner).expect("a string takes every line");
+    }
+    if let Some(outcome) = execution.outcome {
+        write!(text, ", outcome {}", outcome.as_str()).expect("a string takes every line");
+    }
+    for (is_so, words) in [
+        (execution.recovering, ", recovering"),
+        (execution.handle.is_some(), ", has a handle"),
+        (execution.deadline_at.is_some(), ", has a deadline"),
+        (execution.ended_at == Some(NOW), ", ended now"),
+        (execution.unstopped, ", unstopped"),
+    ] {
+        text.push_str(if is_so { words } else { "" });
+    }
+    text
+}
+
+const EXECUTION_COMMANDS: [Command<Execution>; 12] = [
+    Command { name: "pin", apply: |execution| words(execution.pin(GRANT, handle(), NOW)) },
+    Command { name: "renew", apply: |execution| words(execution.renew(GRANT, NOW)) },
+    Command { name: "record", apply: |execution| words(execution.record(GRANT, Outcome::Handoff, NOW)) },
+    Command { name: "adopt", apply: |execution| words(execution.adopt(GRANT, NOW)) },
+    Command { name: "relaunch", apply: |execution| words(execution.relaunch(GRANT, NOW)) },
+    Command { name: "settle", apply: |execution| words(execution.settle(NOW)) },
+    Command { name: "recover", apply: |execution| words(execution.recover(Incarnation::from_number(2), NOW)) },
+    Command { name: "cancel", apply: |execution| words(execution.cancel(NOW)) },
+    Command {
+        name: "renew, stale epoch",
+        apply: |execution| {
+            let newer = Execution { epoch: execution.epoch.next(), ..execution };
+            words(newer.renew(GRANT, NOW))
+        },
+    },
+    Command {
+        name: "record, stale epoch",
+        apply: |execution| {
+            let newer = Execution { epoch: execution.epoch.next(), ..execution };
+            words(newer.record(GRANT, Outcome::Completed, NOW))
+        },
+    },
+    Command {
+        name: "renew, other owner",
+        apply: |execution| {
+            let other = Grant { owner: Incarnation::from_number(2), ..GRANT };
+            words(execution.renew(other, NOW))
+        },
+    },
+    Command {
+        name: "record, other owner",
+        apply: |execution| {
+            let other = Grant { owner: Incarnation::from_number(2), ..GRANT };
+            words(execution.record(other, Outcome::Completed, NOW))
+        },
+    },
+];
+
+#[test]
+fn every_state_and_command_of_an_execution() {
+    let launching = execution();
+    let running = Execution {
+        state: ExecutionState::Running,
+        handle: Some(handle()),
+        started_at: Some(launching.claimed_at),
+        deadline_at: Some(launching.claimed_at.after(launching.timeout)),
+        ..execution()
+    };
+    let expired = Some(Lease { owner: OWNER, until: NOW });
+    let recorded =
+        Execution { lease: None, outcome: Some(Outcome::Completed), ..running.clone() };
+    let ended = |state, outcome| Execution {
+        state,
+        outcome,
+        ended_at: Some(Timestamp::from_micros(995_000_000)),
+        ..recorded.clone()
+    };
+    let states = [
+        ("launching", launching.clone()),
+        ("launching, lease over", Execution { lease: expired, ..launching.clone() }),
+        ("launching, recovering", Execution { recovering: true, ..launching }),
+        ("running", running.clone()),
+        ("running, lease over", Execution { lease: expired, ..running.clone() }),
+        ("running, recovering", Execution { recovering: true, ..running }),
+        ("to be settled", recorded.clone()),
+        ("completed", ended(ExecutionState::Completed, Some(Outcome::Completed))),
+        ("handoff", ended(ExecutionState::Handoff, Some(Outcome::Handoff))),
+        ("failed", ended(ExecutionState::Failed, Some(Outcome::Failed))),
+        ("cancelled", ended(ExecutionState::Cancelled, None)),
+    ];
+    insta::assert_snapshot!("execution", table(&states, &EXECUTION_COMMANDS, Execution::check, show_execution));
+}

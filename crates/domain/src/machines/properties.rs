@@ -1,0 +1,185 @@
+//! What no sequence of commands can break, whoever gives them, in whatever order.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::{LIVE, NOW, OWNER, execution, handle, work};
+use crate::capacity::Blocker;
+use crate::execution::Execution;
+use crate::id::{Epoch, ExecutionId, Incarnation};
+use crate::lease::{Grant, LEASE};
+use crate::outcome::Outcome;
+use crate::text::ScopeName;
+use crate::time::Timestamp;
+use crate::work::{AfterAttempt, Queue, Work, WorkState};
+
+/// Something that may be asked of a Work.
+#[derive(Debug, Clone, Copy)]
+enum WorkCommand {
+    Enqueue,
+    Claim(i64),
+    Block,
+    Unblock,
+    Finish(i64, AfterAttempt),
+    Cancel,
+}
+
+fn work_command() -> impl Strategy<Value = WorkCommand> {
+    let after = prop_oneof![
+        any::<bool>().prop_map(|pending| AfterAttempt::Ready { pending }),
+        Just(AfterAttempt::Completed),
+    ];
+    let attempt = LIVE.number()..LIVE.number() + 2;
+    prop_oneof![
+        4 => Just(WorkCommand::Enqueue),
+        4 => attempt.clone().prop_map(WorkCommand::Claim),
+        2 => Just(WorkCommand::Block),
+        2 => Just(WorkCommand::Unblock),
+        6 => (attempt, after).prop_map(|(attempt, after)| WorkCommand::Finish(attempt, after)),
+        1 => Just(WorkCommand::Cancel),
+    ]
+}
+
+/// The Work after the command; as it was when the command is refused.
+fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
+    let work = work.clone();
+    let before = work.clone();
+    let next = match command {
+        WorkCommand::Enqueue => work.enqueue(now),
+        WorkCommand::Claim(attempt) => {
+            work.claim(ExecutionId::from_number(attempt)).map(|(work, attempt)| {
+                assert_eq!(attempt.number(), before.attempts + 1, "attempts are numbered without a gap");
+                work
+            })
+        }
+        WorkCommand::Block => work.block(Blocker::ScopeFull(ScopeName::known("main"))),
+        WorkCommand::Unblock => Ok(work.unblock()),
+        WorkCommand::Finish(attempt, after) => work.finish(ExecutionId::from_number(attempt), after, now),
+        WorkCommand::Cancel => work.cancel(now),
+    };
+    next.unwrap_or(before)
+}
+
+/// Something that may be asked of an Execution, by one of two processes at one of a few epochs.
+#[derive(Debug, Clone, Copy)]
+enum ExecutionCommand {
+    Pin(Grant),
+    Renew(Grant),
+    Record(Grant, Outcome),
+    Adopt(Grant),
+    Relaunch(Grant),
+    Settle,
+    Recover(Incarnation),
+    Cancel,
+}
+
+fn execution_command() -> impl Strategy<Value = ExecutionCommand> {
+    let owner = || (OWNER.number()..OWNER.number() + 2).prop_map(Incarnation::from_number);
+    let epoch = (Epoch::FIRST.number()..Epoch::FIRST.number() + 3).prop_map(Epoch::from_number);
+    let grant = (owner(), epoch).prop_map(|(owner, epoch)| Grant { owner, epoch });
+    let outcome = prop_oneof![Just(Outcome::Completed), Just(Outcome::Handoff), Just(Outcome::Failed)];
+    prop_oneof![
+        4 => grant.clone().prop_map(ExecutionCommand::Pin),
+        4 => grant.clone().prop_map(ExecutionCommand::Renew),
+        2 => (grant.clone(), outcome).prop_map(|(grant, outcome)| ExecutionCommand::Record(grant, outcome)),
+        2 => grant.clone().prop_map(ExecutionCommand::Adopt),
+        2 => grant.prop_map(ExecutionCommand::Relaunch),
+        2 => Just(ExecutionCommand::Settle),
+        6 => owner().prop_map(ExecutionCommand::Recover),
+        1 => Just(ExecutionCommand::Cancel),
+    ]
+}
+
+/// The Execution after the command; none when the command is refused.
+fn apply_to_execution(
+    execution: &Execution,
+    command: ExecutionCommand,
+    now: Timestamp,
+) -> Option<Execution> {
+    let execution = execution.clone();
+    match command {
+        ExecutionCommand::Pin(grant) => execution.pin(grant, handle(), now).ok(),
+        ExecutionCommand::Renew(grant) => execution.renew(grant, now).ok(),
+        ExecutionCommand::Record(grant, outcome) => execution.record(grant, outcome, now).ok(),
+        ExecutionCommand::Adopt(grant) => execution.adopt(grant, now).ok(),
+        ExecutionCommand::Relaunch(grant) => execution.relaunch(grant, now).ok(),
+        // Settling what has no outcome is a bug of the caller, not a refusal.
+        ExecutionCommand::Settle if execution.outcome.is_none() => None,
+        ExecutionCommand::Settle => execution.settle(now).ok(),
+        ExecutionCommand::Recover(owner) => execution.recover(owner, now).ok(),
+        ExecutionCommand::Cancel => execution.cancel(now).ok(),
+    }
+}
+
+/// The grant a command presents.
+fn presented(command: ExecutionCommand) -> Option<Grant> {
+    match command {
+        ExecutionCommand::Pin(grant)
+        | ExecutionCommand::Renew(grant)
+        | ExecutionCommand::Record(grant, _)
+        | ExecutionCommand::Adopt(grant)
+        | ExecutionCommand::Relaunch(grant) => Some(grant),
+        ExecutionCommand::Settle | ExecutionCommand::Recover(_) | ExecutionCommand::Cancel => None,
+    }
+}
+
+/// Pauses between commands: none, a while, and both sides of a lease's very end.
+fn pause() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        Just(Duration::ZERO),
+        Just(Duration::from_secs(7)),
+        Just(LEASE.saturating_sub(Duration::from_micros(1))),
+        Just(LEASE),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_commands_break_a_work(
+        commands in prop::collection::vec((work_command(), pause()), 0..40),
+    ) {
+        let mut now = NOW;
+        let mut before = work(WorkState::Ready, Queue::Runnable);
+        for (command, pause) in commands {
+            now = now.after(pause);
+            let next = apply_to_work(&before, command, now);
+            next.check();
+            prop_assert!(before.attempts <= next.attempts);
+            if next != before {
+                prop_assert!(!before.state.is_terminal(), "an end changed: {before:?} {command:?}");
+                prop_assert_eq!(next.revision, before.revision.next());
+            }
+            before = next;
+        }
+    }
+
+    #[test]
+    fn no_commands_break_an_execution(
+        commands in prop::collection::vec((execution_command(), pause()), 0..60),
+    ) {
+        let mut now = NOW;
+        let mut before = execution();
+        for (command, pause) in commands {
+            now = now.after(pause);
+            let Some(next) = apply_to_execution(&before, command, now) else { continue };
+            next.check();
+            prop_assert!(!before.state.is_terminal(), "an end changed: {before:?} {command:?}");
+            let claimed = matches!(command, ExecutionCommand::Recover(_));
+            let epoch = if claimed { before.epoch.next() } else { before.epoch };
+            prop_assert_eq!(next.epoch, epoch, "an epoch rises with each claim and only then");
+            if claimed {
+                prop_assert!(before.lease.is_some_and(|lease| !lease.is_live(now)), "a live lease was stolen");
+            }
+            if let Some(grant) = presented(command) {
+                prop_assert_eq!(Some(grant), before.grant(), "somebody acted without the grant in force");
+                prop_assert!(before.lease.is_some_and(|lease| lease.is_live(now)));
+            }
+            prop_assert!(before.outcome.is_none() || next.outcome == before.outcome, "an outcome changed");
+            prop_assert_eq!((next.id, next.attempt, next.trigger), (before.id, before.attempt, before.trigger));
+            before = next;
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Acceptance: a delivery becomes a durable Event before anyone is told so.
+//!
+//! *Reads* the delivery's identity and what it names. *Decides* in `domain::delivery`. *Writes* the Event,
+//! its payload, its chain's count and its place in the routing queue, or counts a redelivery. *Afterwards*
+//! hints routing.
+
+use domain::causal::{Origin, minute_of};
+use domain::delivery::{self, AcceptFacts, AcceptRefusal, Acceptance, Authority, Delivery};
+use domain::event::Event;
+use domain::lane::LaneId;
+use domain::route::{Checkpoint, CheckpointOutcome};
+use domain::store::{StoreError, Tx, Unrouted};
+use domain::text::{Code, ScopeName};
+use thiserror::Error;
+
+use crate::node::Runtime;
+
+/// Why a delivery was not accepted. Nothing was stored.
+#[derive(Debug, Error)]
+pub enum AcceptError {
+    /// What it claims does not hold.
+    #[error(transparent)]
+    Refused(#[from] AcceptRefusal),
+    /// The scope is not in the configuration.
+    #[error("no scope is called `{0}`; `config show` lists them")]
+    UnknownScope(ScopeName),
+    /// The store failed. The sender may send it again under the same id.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl AcceptError {
+    /// The stable word for this error.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::UnknownScope(_) => "unknown_scope",
+            Self::Store(error) => error.code(),
+        }
+    }
+}
+
+/// Where an accepted Event goes first.
+#[derive(Debug, Clone)]
+pub enum Fate {
+    /// To the routes.
+    Route,
+    /// Nowhere: it is recorded as dropped, with a code and a reason.
+    Drop(Code, String),
+}
+
+impl Runtime {
+    /// Accepts a delivery. Once this answers well, it is durable.
+    ///
+    /// # Errors
+    /// [`AcceptError`] says what to change, or that the store failed.
+    pub async fn accept(&self, delivery: Delivery, authority: Authority) -> Result<Acceptance, AcceptError> {
+        self.accept_with(delivery, authority, Fate::Route).await
+    }
+
+    /// Accepts a delivery and decides where it goes first.
+    ///
+    /// # Errors
+    /// As [`Self::accept`].
+    pub async fn accept_with(
+        &self,
+        delivery: Delivery,
+        authority: Authority,
+        fate: Fate,
+    ) -> Result<Acceptance, AcceptError> {
+        delivery::authorize(&delivery, authority)?;
+        let active = self.generations().active();
+        if active.scope(&delivery.scope).is_none() {
+            return Err(AcceptError::UnknownScope(delivery.scope));
+        }
+        let generation = active.number;
+        let acceptance = self
+            .store()
+            .transact("accept", move |tx| {
+                let acceptance = accept(tx, &delivery)?;
+                if let (Acceptance::New { event, sequence }, Fate::Drop(code, reason)) = (acceptance, &fate) {
+                    tx.route_off(&Checkpoint {
+                        sequence,
+                        event,
+                        outcome: CheckpointOutcome::Dropped,
+                        route: None,
+                        policy: None,
+                        work: None,
+                        generation,
+                        code: Some(code.clone()),
+                        reason: Some(reason.clone()),
+                        at: tx.now(),
+                    })?;
+                }
+                Ok::<_, AcceptError>(acceptance)
+            })
+            .await?;
+        match acceptance {
+            Acceptance::New { .. } => {
+                self.metrics().accepted.inc();
+                self.hints().route.notify_one();
+            }
+            Acceptance::Duplicate { .. } => {
+                self.metrics().duplicates.inc();
+            }
+        }
+        self.hints().committed();
+        Ok(acceptance)
+    }
+}
+
+/// Accepts a delivery inside a transaction that may do more.
+///
+/// # Errors
+/// [`AcceptError`]; the caller undoes its transaction.
+pub(crate) fn accept(tx: &mut dyn Tx, delivery: &Delivery) -> Result<Acceptance, AcceptError> {
+    let facts = facts(tx, delivery)?;
+    let now = tx.now();
+    let sequence = tx.next_sequence();
+    let event = match delivery::admit(delivery, &facts, sequence, now) {
+        Ok(event) => event,
+        // What was accepted once stays accepted, whatever has changed since.
+        Err(refusal) => return duplicate(tx, delivery)?.ok_or(AcceptError::Refused(refusal)),
+    };
+    if !tx.insert_event(&event, &delivery.payload)? {
+        let conflict = StoreError::Conflict { what: "a delivery that is both there and not" };
+        return duplicate(tx, delivery)?.ok_or(AcceptError::Store(conflict));
+    }
+    charge(tx, &event)?;
+    tx.insert_unrouted(Unrouted { sequence, lane: LaneId::of_event(&event) })?;
+    Ok(Acceptance::New { event: event.id, sequence })
+}
+
+/// Counts a derived Event against its chain.
+pub(crate) fn charge(tx: &mut dyn Tx, event: &Event) -> Result<(), StoreError> {
+    if event.causation.parent.is_some() {
+        tx.charge_root(event.causation.root, minute_of(event.accepted_at))?;
+    }
+    Ok(())
+}
+
+fn facts(tx: &mut dyn Tx, delivery: &Delivery) -> Result<AcceptFacts, StoreError> {
+    let mut facts = AcceptFacts::default();
+    if let Some(work) = delivery.work {
+        facts.target = tx.work(work)?;
+        if let Some(key) = &delivery.key {
+            facts.key_owner = tx.key_owner(key)?;
+        }
+    }
+    match delivery.origin {
+        Origin::Root => {}
+        Origin::Derived { parent, .. } => facts.parent = tx.event(parent)?,
+    }
+    Ok(facts)
+}
+
+fn duplicate(tx: &mut dyn Tx, delivery: &Delivery) -> Result<Option<Acceptance>, StoreError> {
+    let Some(original) = tx.event_of_delivery(&delivery.source, &delivery.delivery_id)? else {
+        return Ok(None);
+    };
+    let now = tx.now();
+    tx.count_redelivery(original.sequence, now)?;
+    Ok(Some(Acceptance::Duplicate { event: original.id, sequence: original.sequence }))
+}

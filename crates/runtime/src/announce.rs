@@ -1,0 +1,106 @@
+//! Announcements: what the runtime itself publishes about an attempt.
+//!
+//! They are Events like any other, derived from the attempt's trigger, and ride along in the transaction
+//! they report. They are never input of their own Work and never hold anything up. Where no route asks for
+//! the type by name, the checkpoint rides along too, and the routing stage never sees them.
+
+use domain::causal::Origin;
+use domain::delivery::{self, AcceptFacts, CORE_SOURCE, Delivery};
+use domain::event::Payload;
+use domain::execution::Execution;
+use domain::id::EventId;
+use domain::lane::LaneId;
+use domain::outcome::TurnResult;
+use domain::route::{Checkpoint, CheckpointOutcome};
+use domain::store::{StoreError, Tx, Unrouted};
+use domain::text::{DeliveryId, EventType, SourceName};
+use serde::Serialize;
+
+use crate::accept;
+use crate::generation::ActiveGeneration;
+
+/// The type of the Event that says a turn has ended.
+pub const TURN_ENDED: &str = "core.turn.ended";
+
+/// The body of a `core.turn.ended` Event.
+#[derive(Debug, Serialize)]
+struct TurnEnded<'a> {
+    work: domain::id::WorkId,
+    execution: domain::id::ExecutionId,
+    attempt: domain::id::Attempt,
+    outcome: domain::outcome::Outcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'a str>,
+}
+
+/// Publishes that a turn has ended. True when the routing stage has something to do about it.
+///
+/// # Errors
+/// [`StoreError`] undoes the completion with it. A refusal of the announcement does not: it is left out.
+pub(crate) fn turn_ended(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    proposed: EventId,
+    execution: &Execution,
+    result: &TurnResult,
+) -> Result<bool, StoreError> {
+    let body = TurnEnded {
+        work: execution.work,
+        execution: execution.id,
+        attempt: execution.attempt,
+        outcome: result.outcome,
+        status: result.status.as_deref(),
+        code: result.code.as_deref(),
+        summary: result.summary.as_deref(),
+    };
+    let json = serde_json::to_vec(&body).expect("a struct of plain values is JSON");
+    let delivery = Delivery {
+        id: proposed,
+        source: SourceName::known(CORE_SOURCE),
+        delivery_id: DeliveryId::known(&format!("turn/{}/{}", execution.id, execution.epoch)),
+        event_type: EventType::known(TURN_ENDED),
+        scope: execution.scope.clone(),
+        key: None,
+        work: Some(execution.work),
+        occurred_at: None,
+        payload: Payload::stored(json),
+        origin: Origin::Derived { parent: execution.trigger, emitted_by: Some(execution.id) },
+    };
+    let facts = AcceptFacts {
+        target: tx.work(execution.work)?,
+        key_owner: None,
+        parent: tx.event(execution.trigger)?,
+    };
+    let (sequence, now) = (tx.next_sequence(), tx.now());
+    let Ok(event) = delivery::admit(&delivery, &facts, sequence, now) else {
+        return Ok(false);
+    };
+    if !tx.insert_event(&event, &delivery.payload)? {
+        return Ok(false);
+    }
+    accept::charge(tx, &event)?;
+    let wanted = active.scope(&event.scope).is_some_and(|scope| {
+        scope.routes.iter().any(|route| route.prepared.takes_announcement(&event.event_type))
+    });
+    if wanted {
+        tx.insert_unrouted(Unrouted { sequence, lane: LaneId::NONE })?;
+    } else {
+        tx.insert_checkpoint(&Checkpoint {
+            sequence,
+            event: event.id,
+            outcome: CheckpointOutcome::Unmatched,
+            route: None,
+            policy: None,
+            work: None,
+            generation: active.number,
+            code: None,
+            reason: None,
+            at: now,
+        })?;
+    }
+    Ok(wanted)
+}

@@ -1,0 +1,224 @@
+//! Completion: from a result to what it makes of the attempt and its Work.
+//!
+//! *Reads* reports, and attempts whose stored outcome waits to be settled. *Decides* in `domain::outcome`.
+//! *Writes* the attempt, its result, the Work and the announcement together; or, when input is still on its
+//! way to a Work that would end, the outcome alone. *Afterwards* hints scheduling.
+
+use std::sync::Arc;
+
+use domain::execution::Execution;
+use domain::id::{EventId, Sequence};
+use domain::lane::LaneId;
+use domain::lease::Fenced;
+use domain::outcome::{Outcome, Settlement, TurnResult, settlement};
+use domain::store::{StoreError, Tx};
+use domain::work::{AfterAttempt, Work};
+use tokio::sync::mpsc;
+
+use crate::announce;
+use crate::execute::Report;
+use crate::generation::ActiveGeneration;
+use crate::node::Runtime;
+use crate::schedule;
+use crate::stage::{BATCH, Progress, Stage, StageError};
+
+/// The completing stage.
+#[derive(Debug)]
+pub struct Complete {
+    runtime: Runtime,
+    reports: mpsc::UnboundedReceiver<Report>,
+    /// Reports whose transaction failed; they are tried again before new ones.
+    kept: Arc<[Report]>,
+}
+
+impl Complete {
+    pub(crate) fn new(runtime: Runtime, reports: mpsc::UnboundedReceiver<Report>) -> Self {
+        Self { runtime, reports, kept: Arc::new([]) }
+    }
+}
+
+/// What a step did.
+#[derive(Debug, Default)]
+struct Completed {
+    ended: Vec<Outcome>,
+    recorded: u64,
+    stale: Vec<Fenced>,
+    announced: bool,
+    ready: bool,
+}
+
+impl Stage for Complete {
+    fn name(&self) -> &'static str {
+        "complete"
+    }
+
+    async fn step(&mut self) -> Result<Progress, StageError> {
+        if self.kept.is_empty() {
+            let mut reports = Vec::new();
+            while reports.len() < BATCH as usize
+                && let Ok(report) = self.reports.try_recv()
+            {
+                reports.push(report);
+            }
+            self.kept = reports.into();
+        }
+        let runtime = &self.runtime;
+        let waiting = runtime.store().read("complete.read", |tx| tx.unsettled(BATCH)).await?;
+        if self.kept.is_empty() && waiting.is_empty() {
+            return Ok(Progress::Idle { due_at: None });
+        }
+        let reports = Arc::clone(&self.kept);
+        let count = reports.len() + waiting.len();
+        let proposed: Vec<EventId> =
+            runtime.store().ids(|maker, now| (0..count).map(|_| maker.event(now)).collect());
+        let active = runtime.generations().active();
+        let done = runtime
+            .store()
+            .transact("complete", move |tx| {
+                let mut step = Step { active: &active, done: Completed::default() };
+                let mut proposed = proposed.iter().copied();
+                for execution in &waiting {
+                    step.settle_stored(tx, execution, proposed.next().expect("one id for each"))?;
+                }
+                for report in &*reports {
+                    step.report(tx, report, proposed.next().expect("one id for each"))?;
+                }
+                Ok::<_, StoreError>(step.done)
+            })
+            .await?;
+        for report in &*self.kept {
+            runtime.held().drop_grant(report.execution, report.grant);
+        }
+        let had_reports = !self.kept.is_empty();
+        self.kept = Arc::new([]);
+        self.afterwards(&done);
+        Ok(if had_reports || !done.ended.is_empty() {
+            Progress::Advanced
+        } else {
+            Progress::Idle { due_at: None }
+        })
+    }
+}
+
+impl Complete {
+    fn afterwards(&self, done: &Completed) {
+        let runtime = &self.runtime;
+        for outcome in &done.ended {
+            crate::metrics::count(&runtime.metrics().ended, outcome.as_str());
+        }
+        for fenced in &done.stale {
+            tracing::info!(code = fenced.code(), "a report without authority had no effect");
+            runtime.metrics().stale.inc();
+        }
+        if done.announced || done.recorded > 0 {
+            runtime.hints().route.notify_one();
+        }
+        if done.ready {
+            runtime.hints().schedule.notify_one();
+        }
+        runtime.hints().committed();
+    }
+}
+
+/// One transaction of the stage.
+struct Step<'a> {
+    active: &'a ActiveGeneration,
+    done: Completed,
+}
+
+impl Step<'_> {
+    fn report(&mut self, tx: &mut dyn Tx, report: &Report, proposed: EventId) -> Result<(), StoreError> {
+        let Some(read) = tx.execution(report.execution)? else {
+            return Err(StoreError::Corrupt { table: "execution", reason: "a claimed run is gone".to_owned() });
+        };
+        let recorded = match read.clone().record(report.grant, report.result.outcome, tx.now()) {
+            Ok(recorded) => recorded,
+            Err(fenced) => {
+                self.done.stale.push(fenced);
+                return Ok(());
+            }
+        };
+        tx.insert_turn_result(report.execution, &clipped(&report.result))?;
+        self.settle(tx, &read, recorded, &report.result, proposed)
+    }
+
+    fn settle_stored(
+        &mut self,
+        tx: &mut dyn Tx,
+        waiting: &Execution,
+        proposed: EventId,
+    ) -> Result<(), StoreError> {
+        let Some(read) = tx.execution(waiting.id)? else { return Ok(()) };
+        if read.state.is_terminal() || read.outcome.is_none() {
+            return Ok(());
+        }
+        let Some(result) = tx.turn_result(read.id)? else {
+            return Err(StoreError::Corrupt { table: "turn_result", reason: "an outcome without one".to_owned() });
+        };
+        self.settle(tx, &read, read.clone(), &result, proposed)
+    }
+
+    /// Ends an attempt whose outcome is known, or leaves it to wait for its Work's lane.
+    fn settle(
+        &mut self,
+        tx: &mut dyn Tx,
+        read: &Execution,
+        recorded: Execution,
+        result: &TurnResult,
+        proposed: EventId,
+    ) -> Result<(), StoreError> {
+        let Some(work) = tx.work(read.work)? else {
+            return Err(StoreError::Corrupt { table: "execution", reason: "names no work".to_owned() });
+        };
+        let outcome = result.outcome;
+        let pending = !tx.pending_inputs(work.id, 1)?.is_empty();
+        // Only a Work that would end has to know what is on its way.
+        let after = match settlement(work.lifecycle, outcome, pending, false) {
+            Settlement::Now(AfterAttempt::Completed) => {
+                settlement(work.lifecycle, outcome, pending, unrouted(tx, &work)?)
+            }
+            decided @ (Settlement::Now(AfterAttempt::Ready { .. }) | Settlement::AwaitLane) => decided,
+        };
+        let after = match after {
+            Settlement::Now(after) => after,
+            Settlement::AwaitLane => {
+                if &recorded != read {
+                    tx.update_execution(&recorded, read)?;
+                    self.done.recorded += 1;
+                }
+                return Ok(());
+            }
+        };
+        let now = tx.now();
+        let ended = recorded.settle(now).expect("a live attempt with an outcome can be settled");
+        let next = work.clone().finish(ended.id, after, now).expect("the live attempt is its Work's own");
+        tx.update_execution(&ended, read)?;
+        tx.update_work(&next, &work)?;
+        self.done.ready |= after == AfterAttempt::Ready { pending: true };
+        self.done.ready |= schedule::room_freed(tx, &work.scope, 1)?;
+        self.done.announced |= announce::turn_ended(tx, self.active, proposed, &ended, result)?;
+        self.done.ended.push(outcome);
+        Ok(())
+    }
+}
+
+/// Whether an accepted Event that leads to this Work is not routed yet.
+fn unrouted(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
+    let mut lanes = vec![LaneId::of_work(work.id)];
+    for key in tx.keys_of(work.id)? {
+        lanes.push(LaneId::of_key(&key));
+    }
+    Ok(tx.earlier_unrouted(&lanes, Sequence::from_number(i64::MAX))?.is_some())
+}
+
+fn clipped(result: &TurnResult) -> TurnResult {
+    let mut kept = result.clone();
+    if let Some(summary) = &mut kept.summary {
+        let mut end = summary.len().min(TurnResult::SUMMARY_BYTES_MAX);
+        while !summary.is_char_boundary(end) {
+            end -= 1;
+        }
+        summary.truncate(end);
+    }
+    kept
+}

@@ -1,0 +1,216 @@
+//! Configuration generations: the one in force, prepared, and older ones that attempts are pinned to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use domain::id::Generation;
+use domain::scope::{Binding, EffectiveScope, Route};
+use domain::store::{GenerationRow, Store, StoreError};
+use domain::text::{BindingName, ScopeName};
+use extension::PreparedRoute;
+use thiserror::Error;
+
+use crate::registry::Registry;
+
+/// Every scope of a configuration, resolved.
+pub type Scopes = BTreeMap<ScopeName, Arc<EffectiveScope>>;
+
+/// Turns the stored text of a generation into its scopes. It was validated when it was applied.
+pub type ReadScopes = Arc<dyn Fn(&str) -> Result<Scopes, String> + Send + Sync>;
+
+/// A route with its handler prepared.
+#[derive(Debug)]
+pub struct ActiveRoute {
+    /// The route.
+    pub route: Route,
+    /// Its handler.
+    pub prepared: Box<dyn PreparedRoute>,
+}
+
+/// A scope with its handlers prepared.
+#[derive(Debug)]
+pub struct ActiveScope {
+    /// The scope.
+    pub scope: Arc<EffectiveScope>,
+    /// Its routes, in the order they are asked.
+    pub routes: Vec<ActiveRoute>,
+}
+
+/// A configuration that decides.
+#[derive(Debug)]
+pub struct ActiveGeneration {
+    /// Its number.
+    pub number: Generation,
+    /// Its scopes.
+    pub scopes: BTreeMap<ScopeName, ActiveScope>,
+}
+
+/// Why a configuration was not applied. The one in force stays.
+#[derive(Debug, Error)]
+pub enum ApplyError {
+    /// A route's handler is missing or refuses its configuration.
+    #[error("route `{route}` of scope `{scope}`: {reason}")]
+    Route {
+        /// The scope.
+        scope: ScopeName,
+        /// The route.
+        route: String,
+        /// Why.
+        reason: String,
+    },
+    /// The text does not resolve.
+    #[error("the configuration does not resolve: {0}")]
+    Text(String),
+    /// Another apply was faster.
+    #[error("another configuration was applied meanwhile; look at it and apply again")]
+    Conflict,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ActiveGeneration {
+    /// Prepares every route.
+    ///
+    /// # Errors
+    /// [`ApplyError::Route`] for the first that cannot be.
+    pub fn prepare(number: Generation, scopes: Scopes, registry: &Registry) -> Result<Self, ApplyError> {
+        let mut active = BTreeMap::new();
+        for (name, scope) in scopes {
+            let mut routes = Vec::with_capacity(scope.routes.len());
+            for route in &scope.routes {
+                let problem = |reason: String| ApplyError::Route {
+                    scope: name.clone(),
+                    route: route.name.to_string(),
+                    reason,
+                };
+                let handler = registry
+                    .handler(&route.handler)
+                    .ok_or_else(|| problem(format!("no handler is called `{}`", route.handler)))?;
+                let prepared = handler.prepare(&route.config).map_err(|problems| {
+                    problem(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+                })?;
+                routes.push(ActiveRoute { route: route.clone(), prepared });
+            }
+            active.insert(name, ActiveScope { scope, routes });
+        }
+        Ok(Self { number, scopes: active })
+    }
+
+    /// The scope of that name.
+    pub fn scope(&self, name: &ScopeName) -> Option<&ActiveScope> {
+        self.scopes.get(name)
+    }
+}
+
+/// The generations that this process knows.
+pub struct Generations {
+    registry: Registry,
+    read: ReadScopes,
+    active: RwLock<Arc<ActiveGeneration>>,
+    pinned: Mutex<BTreeMap<Generation, Arc<Scopes>>>,
+}
+
+impl fmt::Debug for Generations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Generations").field("active", &self.active().number).finish_non_exhaustive()
+    }
+}
+
+/// How many older generations are kept parsed.
+const PINNED_MAX: usize = 16;
+
+impl Generations {
+    pub(crate) fn new(registry: Registry, read: ReadScopes) -> Self {
+        let none = ActiveGeneration { number: Generation::from_number(0), scopes: BTreeMap::new() };
+        Self { registry, read, active: RwLock::new(Arc::new(none)), pinned: Mutex::default() }
+    }
+
+    /// The generation in force. Number zero, without scopes, before the first apply.
+    pub fn active(&self) -> Arc<ActiveGeneration> {
+        Arc::clone(&self.active.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts the newest stored generation in force.
+    ///
+    /// # Errors
+    /// [`ApplyError`] when it can no longer be prepared, for instance because an extension is gone.
+    pub(crate) async fn load(&self, store: &Store) -> Result<(), ApplyError> {
+        let row = store.read("config", |tx| tx.current_generation()).await?;
+        if let Some(row) = row
+            && row.number != self.active().number
+        {
+            let scopes = (self.read)(&row.body).map_err(ApplyError::Text)?;
+            self.activate(ActiveGeneration::prepare(row.number, scopes, &self.registry)?);
+        }
+        Ok(())
+    }
+
+    fn activate(&self, generation: ActiveGeneration) {
+        let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
+        if generation.number > active.number {
+            *active = Arc::new(generation);
+        }
+    }
+
+    /// Applies a text as the next generation: prepared first, then stored, then in force.
+    ///
+    /// # Errors
+    /// [`ApplyError`]; then nothing has changed.
+    pub(crate) async fn apply(&self, store: &Store, body: String, digest: String) -> Result<Generation, ApplyError> {
+        let scopes = (self.read)(&body).map_err(ApplyError::Text)?;
+        let number = self.active().number.next();
+        let generation = ActiveGeneration::prepare(number, scopes, &self.registry)?;
+        store
+            .transact("apply", move |tx| {
+                let current = tx.current_generation_number()?.unwrap_or(Generation::from_number(0));
+                if current.next() != number {
+                    return Err(ApplyError::Conflict);
+                }
+                let row = GenerationRow {
+                    number,
+                    body: body.clone(),
+                    digest: digest.clone(),
+                    applied_at: tx.now(),
+                };
+                Ok(tx.insert_generation(&row)?)
+            })
+            .await?;
+        self.activate(generation);
+        Ok(number)
+    }
+
+    /// The binding that an attempt is pinned to.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store fails; `None` when the generation no longer has it or cannot be read.
+    pub(crate) async fn binding(
+        &self,
+        store: &Store,
+        number: Generation,
+        scope: &ScopeName,
+        binding: &BindingName,
+    ) -> Result<Option<Binding>, StoreError> {
+        let find = |scopes: &EffectiveScope| scopes.bindings.get(binding).cloned();
+        let active = self.active();
+        if active.number == number {
+            return Ok(active.scope(scope).and_then(|active| find(&active.scope)));
+        }
+        let known = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned();
+        if let Some(scopes) = known {
+            return Ok(scopes.get(scope).and_then(|scope| find(scope)));
+        }
+        let row = store.read("config", move |tx| tx.generation(number)).await?;
+        let Some(scopes) = row.and_then(|row| (self.read)(&row.body).ok()) else {
+            return Ok(None);
+        };
+        let scopes = Arc::new(scopes);
+        let mut pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        if pinned.len() >= PINNED_MAX {
+            pinned.pop_first();
+        }
+        pinned.insert(number, Arc::clone(&scopes));
+        Ok(scopes.get(scope).and_then(|scope| find(scope)))
+    }
+}

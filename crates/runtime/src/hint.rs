@@ -1,0 +1,29 @@
+//! Hints between stages: "look again". They carry nothing and promise nothing.
+
+use tokio::sync::Notify;
+
+/// One bell for each stage. A ring that comes while a stage works is heard when it is done.
+#[derive(Debug, Default)]
+pub struct Hints {
+    /// An Event may be routed.
+    pub route: Notify,
+    /// A Work may start.
+    pub schedule: Notify,
+    /// A claimed attempt may be launched.
+    pub execute: Notify,
+    /// A result may be settled.
+    pub complete: Notify,
+    /// An attempt may have lost its authority.
+    pub recover: Notify,
+    /// Something ended that may still run.
+    pub stop: Notify,
+    /// Something was committed: for streams over the change feed.
+    pub feed: tokio::sync::watch::Sender<()>,
+}
+
+impl Hints {
+    /// Rings for everyone who follows the change feed.
+    pub fn committed(&self) {
+        self.feed.send_replace(());
+    }
+}

@@ -1,0 +1,76 @@
+//! Every metric: its name, its labels, its meaning.
+
+use std::fmt;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+/// A label whose values are a fixed few words.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Outcome {
+    /// The word.
+    pub outcome: &'static str,
+}
+
+/// Counters since the process started. Clones share them.
+#[derive(Clone, Default)]
+pub struct Metrics {
+    /// Deliveries that became Events.
+    pub accepted: Counter,
+    /// Deliveries that had been accepted before.
+    pub duplicates: Counter,
+    /// Events routed, by what became of them.
+    pub routed: Family<Outcome, Counter>,
+    /// Attempts to route that failed and will be made again.
+    pub route_failures: Counter,
+    /// Attempts claimed.
+    pub claimed: Counter,
+    /// Attempts that ended, by how.
+    pub ended: Family<Outcome, Counter>,
+    /// Reports that came without authority and had no effect.
+    pub stale: Counter,
+    /// Attempts claimed again because their lease was over.
+    pub recovered: Counter,
+    /// What recovery did, by what it found.
+    pub recoveries: Family<Outcome, Counter>,
+    /// Leases renewed.
+    pub renewed: Counter,
+    /// Leases found lost at renewal.
+    pub lost: Counter,
+}
+
+impl Metrics {
+    /// Registers every metric under its public name.
+    pub fn register(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("open_conduit");
+        let counters = [
+            ("events_accepted", "Deliveries that became Events", &self.accepted),
+            ("deliveries_duplicate", "Deliveries that had been accepted before", &self.duplicates),
+            ("route_failures", "Attempts to route that failed and will be made again", &self.route_failures),
+            ("runs_claimed", "Attempts claimed", &self.claimed),
+            ("reports_stale", "Reports that came without authority and had no effect", &self.stale),
+            ("runs_recovered", "Attempts claimed again because their lease was over", &self.recovered),
+            ("leases_renewed", "Leases renewed", &self.renewed),
+            ("leases_lost", "Leases found lost at renewal", &self.lost),
+        ];
+        for (name, help, counter) in counters {
+            registry.register(name, help, counter.clone());
+        }
+        registry.register("events_routed", "Events routed, by what became of them", self.routed.clone());
+        registry.register("runs_ended", "Attempts that ended, by how", self.ended.clone());
+        registry.register("recoveries", "What recovery did, by what it found", self.recoveries.clone());
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// Adds one to a word's counter.
+pub(crate) fn count(family: &Family<Outcome, Counter>, outcome: &'static str) {
+    family.get_or_create(&Outcome { outcome }).inc();
+}

@@ -1,0 +1,234 @@
+//! One process's runtime: the store, what extensions registered, and the stages over them.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::id::ExecutionId;
+use domain::lease::Lease;
+use domain::store::{Store, StoreError};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::complete::Complete;
+use crate::control;
+use crate::execute::{Claimed, Execute, Report, renew};
+use crate::generation::{ApplyError, Generations, ReadScopes};
+use crate::held::Held;
+use crate::hint::Hints;
+use crate::metrics::Metrics;
+use crate::recover::{self, Recover};
+use crate::registry::{Registry, SecretSource};
+use crate::route::Route;
+use crate::schedule::Schedule;
+use crate::stage;
+
+/// How the runtime is to run.
+#[derive(Clone)]
+pub struct Options {
+    /// Turns a generation's text into scopes.
+    pub read_scopes: ReadScopes,
+    /// Resolves secrets.
+    pub secrets: Arc<dyn SecretSource>,
+    /// How often each stage looks for itself, where another process may have written. None when this process
+    /// writes alone.
+    pub look_again: Option<Duration>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("look_again", &self.look_again).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    registry: Registry,
+    options: Options,
+    generations: Generations,
+    hints: Arc<Hints>,
+    held: Held,
+    metrics: Metrics,
+    tasks: TaskTracker,
+    end: CancellationToken,
+    claims: mpsc::UnboundedSender<Claimed>,
+    reports: mpsc::UnboundedSender<Report>,
+}
+
+/// The runtime of one process. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Runtime(Arc<Inner>);
+
+/// The stages, for whoever steps them: the loops of [`Runtime::start`], a simulator, or a test.
+#[derive(Debug)]
+pub struct Stages {
+    /// From accepted Events to checkpoints.
+    pub route: Route,
+    /// From ready Works to claims.
+    pub schedule: Schedule,
+    /// From claims to executors.
+    pub execute: Execute,
+    /// From results to ended attempts.
+    pub complete: Complete,
+    /// From ended leases to what became of the attempts.
+    pub recover: Recover,
+}
+
+impl Runtime {
+    /// Puts a runtime together and its stages, which stand still.
+    pub fn new(store: Store, registry: Registry, options: Options) -> (Self, Stages) {
+        let (claims, claimed) = mpsc::unbounded_channel();
+        let (reports, reported) = mpsc::unbounded_channel();
+        let runtime = Self(Arc::new(Inner {
+            generations: Generations::new(registry.clone(), Arc::clone(&options.read_scopes)),
+            store,
+            registry,
+            options,
+            hints: Arc::default(),
+            held: Held::default(),
+            metrics: Metrics::default(),
+            tasks: TaskTracker::new(),
+            end: CancellationToken::new(),
+            claims,
+            reports,
+        }));
+        let stages = Stages {
+            route: Route::new(runtime.clone()),
+            schedule: Schedule::new(runtime.clone()),
+            execute: Execute::new(runtime.clone(), claimed),
+            complete: Complete::new(runtime.clone(), reported),
+            recover: Recover::new(runtime.clone()),
+        };
+        (runtime, stages)
+    }
+
+    /// Puts the newest stored generation in force and frees what a dead process held.
+    ///
+    /// # Errors
+    /// [`ApplyError`] when the store fails or the generation cannot be used.
+    pub async fn prepare(&self) -> Result<(), ApplyError> {
+        self.generations().load(self.store()).await?;
+        recover::release_dead(self).await?;
+        Ok(())
+    }
+
+    /// Lets the stages run until [`Self::shutdown`].
+    pub fn start(&self, stages: Stages) {
+        let Stages { route, schedule, execute, complete, recover } = stages;
+        self.run(route, |hints| &hints.route);
+        self.run(schedule, |hints| &hints.schedule);
+        self.run(execute, |hints| &hints.execute);
+        self.run(complete, |hints| &hints.complete);
+        self.run(recover, |hints| &hints.recover);
+        self.spawn(renew::run(self.clone(), self.0.end.clone()));
+        self.spawn(control::stop_loop(self.clone(), self.0.end.clone()));
+    }
+
+    fn run<S: stage::Stage + 'static>(&self, stage: S, bell: fn(&Hints) -> &tokio::sync::Notify) {
+        let (store, hints, end) = (self.store().clone(), Arc::clone(&self.0.hints), self.0.end.clone());
+        let look_again = self.0.options.look_again;
+        self.spawn(async move { stage::run(stage, store, hints, bell, look_again, end).await });
+    }
+
+    /// Ends the stages and releases every lease this process holds, so that the next one need not wait.
+    /// Attempts go on running; whoever starts next adopts them.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the leases could not be released; then they run out by themselves.
+    pub async fn shutdown(&self) -> Result<(), StoreError> {
+        self.0.end.cancel();
+        let grants = self.held().grants();
+        for (id, _grant) in &grants {
+            self.held().lose(*id);
+        }
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        self.store()
+            .transact("release", move |tx| {
+                let now = tx.now();
+                for (id, grant) in &grants {
+                    let Some(read) = tx.execution(*id)? else { continue };
+                    if read.authorize(*grant, now).is_ok() {
+                        let lease = Some(Lease { owner: grant.owner, until: now });
+                        let next = domain::execution::Execution { lease, ..read.clone() };
+                        tx.update_execution(&next, &read)?;
+                    }
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// What extensions registered.
+    pub fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+
+    /// The configuration generations.
+    pub fn generations(&self) -> &Generations {
+        &self.0.generations
+    }
+
+    /// The hints between stages.
+    pub fn hints(&self) -> &Hints {
+        &self.0.hints
+    }
+
+    /// The metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// The attempts this process speaks for.
+    pub fn held(&self) -> &Held {
+        &self.0.held
+    }
+
+    pub(crate) fn secrets(&self) -> &dyn SecretSource {
+        &*self.0.options.secrets
+    }
+
+    /// Renews every lease once, as the loop does every ten seconds.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store fails.
+    pub async fn renew(&self) -> Result<(), StoreError> {
+        renew::renew(self).await
+    }
+
+    /// Stops what ended while it still ran, once, as the loop does.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store fails.
+    pub async fn stop_unstopped(&self) -> Result<bool, StoreError> {
+        control::stop_unstopped(self).await
+    }
+
+    pub(crate) fn launch(&self, claimed: Claimed) {
+        // The receiver lives as long as the stages; after them, the lease ends and recovery takes over.
+        drop(self.0.claims.send(claimed));
+        self.hints().execute.notify_one();
+    }
+
+    pub(crate) fn send_report(&self, report: Report) {
+        let id: ExecutionId = report.execution;
+        if self.0.reports.send(report).is_err() {
+            tracing::debug!(execution = %id, "a result came after the end; recovery will ask for it again");
+        }
+        self.hints().complete.notify_one();
+    }
+
+    /// Runs a task that shutdown waits for.
+    #[expect(clippy::disallowed_methods, reason = "this is the task tracker")]
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.tasks.spawn(task);
+    }
+}

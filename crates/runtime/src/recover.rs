@@ -1,0 +1,219 @@
+//! Recovery: what became of an attempt whose authority is over.
+//!
+//! *Reads* live attempts whose lease has ended. *Decides* in `domain::execution` that they may be claimed, at
+//! a higher epoch. *Writes* that claim first, then asks the executor outside, then writes what it found: the
+//! attempt goes on, is launched again because nothing had started, or fails as interrupted. *Afterwards*
+//! hands it to the executing or completing stage. A crash in between repeats the same, an epoch higher.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::execution::Execution;
+use domain::id::{ExecutionId, Incarnation};
+use domain::lease::{Grant, Lease};
+use domain::outcome::TurnResult;
+use domain::store::{StoreError, Tx};
+use domain::time::Timestamp;
+use extension::{Recovery, Stopped};
+
+use crate::execute::{self, Claimed, Equipment, Unequipped, pin::GrantError};
+use crate::node::Runtime;
+use crate::stage::{BATCH, Chain, Progress, Stage, StageError};
+
+/// The recovering stage.
+#[derive(Debug)]
+pub struct Recover {
+    runtime: Runtime,
+}
+
+impl Recover {
+    pub(crate) const fn new(runtime: Runtime) -> Self {
+        Self { runtime }
+    }
+}
+
+impl Stage for Recover {
+    fn name(&self) -> &'static str {
+        "recover"
+    }
+
+    async fn step(&mut self) -> Result<Progress, StageError> {
+        let runtime = &self.runtime;
+        let due = runtime
+            .store()
+            .read("recover.read", |tx| {
+                let now = tx.now();
+                Ok::<_, StoreError>((tx.expired(now, BATCH)?, tx.next_expiry()?))
+            })
+            .await?;
+        let (expired, next) = due;
+        if expired.is_empty() {
+            return Ok(Progress::Idle { due_at: next });
+        }
+        let owner = runtime.store().incarnation();
+        let ids: Vec<ExecutionId> = expired.iter().map(|execution| execution.id).collect();
+        let claimed = runtime.store().transact("recover", move |tx| claim(tx, &ids, owner)).await?;
+        runtime.metrics().recovered.inc_by(claimed.len() as u64);
+        for execution in claimed {
+            let runtime = runtime.clone();
+            self.runtime.spawn(async move { recover(runtime, execution).await });
+        }
+        runtime.hints().committed();
+        Ok(Progress::Advanced)
+    }
+}
+
+fn claim(tx: &mut dyn Tx, ids: &[ExecutionId], owner: Incarnation) -> Result<Vec<Execution>, StoreError> {
+    let now = tx.now();
+    let mut claimed = Vec::with_capacity(ids.len());
+    for id in ids {
+        let Some(read) = tx.execution(*id)? else { continue };
+        // Refused means that someone else was faster, or the attempt has ended.
+        if let Ok(next) = read.clone().recover(owner, now) {
+            tx.update_execution(&next, &read)?;
+            claimed.push(next);
+        }
+    }
+    Ok(claimed)
+}
+
+/// Ends the leases of processes that are known to have ended, so that nobody waits for them to run out.
+///
+/// Only where opening the database proves that: on SQLite, whose file has one owner.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub(crate) async fn release_dead(runtime: &Runtime) -> Result<u64, StoreError> {
+    if !runtime.store().exclusive() {
+        return Ok(0);
+    }
+    let me = runtime.store().incarnation();
+    let mut released = 0;
+    loop {
+        let part = runtime
+            .store()
+            .transact("release", move |tx| {
+                let now = tx.now();
+                let mut released = 0;
+                // A dead process's leases end before any that was taken since.
+                for read in tx.expired(Timestamp::MAX, BATCH)? {
+                    let Some(lease) = read.lease.filter(|lease| lease.owner != me && lease.is_live(now)) else {
+                        continue;
+                    };
+                    let next = Execution { lease: Some(Lease { until: now, ..lease }), ..read.clone() };
+                    tx.update_execution(&next, &read)?;
+                    released += 1;
+                }
+                Ok::<_, StoreError>(released)
+            })
+            .await?;
+        released += part;
+        if part == 0 {
+            return Ok(released);
+        }
+    }
+}
+
+async fn recover(runtime: Runtime, execution: Execution) {
+    let grant = execution.grant().expect("recovery has just claimed it");
+    let lost = runtime.held().take(execution.id, grant);
+    let equipment = match runtime.equip(&execution).await {
+        Ok(equipment) => equipment,
+        Err(Unequipped::Failed(result)) => return runtime.report(execution.id, grant, result),
+        Err(Unequipped::Store(error)) => return again(&runtime, &execution, grant, &error),
+    };
+    let segment = Runtime::segment(&execution, &equipment);
+    let found = equipment.executor.recover(segment.clone()).await;
+    tracing::info!(execution = %execution.id, epoch = %execution.epoch, found = word(&found), "recovered a run");
+    crate::metrics::count(&runtime.metrics().recoveries, word(&found));
+    match found {
+        Recovery::Finished(result) => runtime.report(execution.id, grant, result),
+        Recovery::Alive => match adopt(&runtime, execution.id, grant).await {
+            Ok(()) => {
+                let remaining = remaining(&runtime, &execution);
+                let run = equipment.executor.observe(segment);
+                execute::follow(&runtime, &execution, grant, &equipment, lost, remaining, run).await;
+            }
+            Err(GrantError::Fenced(_)) => runtime.held().lose(execution.id),
+            Err(GrantError::Store(error)) => again(&runtime, &execution, grant, &error),
+        },
+        Recovery::NothingStarted if equipment.executor.capabilities().holds_until_pinned => {
+            match relaunch(&runtime, execution.id, grant).await {
+                Ok(Some(claimed)) => runtime.launch(claimed),
+                Ok(None) | Err(GrantError::Fenced(_)) => runtime.held().lose(execution.id),
+                Err(GrantError::Store(error)) => again(&runtime, &execution, grant, &error),
+            }
+        }
+        Recovery::NothingStarted => {
+            let reason = "whether it had started is not known".to_owned();
+            interrupted(&runtime, &execution, grant, &equipment, reason, false).await;
+        }
+        Recovery::NotAdoptable { reason, stopped } => {
+            interrupted(&runtime, &execution, grant, &equipment, reason, stopped).await;
+        }
+    }
+}
+
+const fn word(found: &Recovery) -> &'static str {
+    match found {
+        Recovery::Alive => "adopted",
+        Recovery::Finished(_) => "finished",
+        Recovery::NothingStarted => "relaunched",
+        Recovery::NotAdoptable { .. } => "interrupted",
+    }
+}
+
+/// The store failed in the middle of a recovery. The lease ends and recovery begins again.
+fn again(runtime: &Runtime, execution: &Execution, grant: Grant, error: &StoreError) {
+    tracing::warn!(execution = %execution.id, error = %Chain(error), "a recovery was given up");
+    runtime.held().drop_grant(execution.id, grant);
+}
+
+fn remaining(runtime: &Runtime, execution: &Execution) -> Duration {
+    execution.deadline_at.map_or(execution.timeout, |at| at.since(runtime.store().now()))
+}
+
+async fn adopt(runtime: &Runtime, id: ExecutionId, grant: Grant) -> Result<(), GrantError> {
+    runtime
+        .store()
+        .transact("adopt", move |tx| {
+            let read = tx.execution(id)?.ok_or(domain::lease::Fenced::Ended)?;
+            let next = read.clone().adopt(grant, tx.now())?;
+            Ok(tx.update_execution(&next, &read)?)
+        })
+        .await
+}
+
+async fn relaunch(runtime: &Runtime, id: ExecutionId, grant: Grant) -> Result<Option<Claimed>, GrantError> {
+    runtime
+        .store()
+        .transact("relaunch", move |tx| {
+            let read = tx.execution(id)?.ok_or(domain::lease::Fenced::Ended)?;
+            let next = read.clone().relaunch(grant, tx.now())?;
+            tx.update_execution(&next, &read)?;
+            let work = tx.work(next.work)?;
+            Ok(work.map(|work| Claimed { execution: Arc::new(next), kind: work.kind, grant }))
+        })
+        .await
+}
+
+/// Fails an attempt that cannot be taken over, once it is established that nothing of it runs.
+async fn interrupted(
+    runtime: &Runtime,
+    execution: &Execution,
+    grant: Grant,
+    equipment: &Equipment,
+    reason: String,
+    stopped: bool,
+) {
+    if !stopped
+        && let Stopped::Unverifiable { reason: why } =
+            equipment.executor.stop(Runtime::segment(execution, equipment)).await
+    {
+        // Nothing may take its place, so it keeps its place until someone can say more.
+        tracing::error!(execution = %execution.id, reason = why, "a run cannot be verified and is held");
+        runtime.held().drop_grant(execution.id, grant);
+        return;
+    }
+    runtime.report(execution.id, grant, TurnResult::failed("interrupted", reason));
+}

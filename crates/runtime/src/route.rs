@@ -1,0 +1,133 @@
+//! Routing: from an accepted Event to its checkpoint.
+//!
+//! *Reads* Events that may be routed, outside a transaction, and asks the handlers. *Decides* in
+//! `domain::route` and `domain::lane`, inside one, after revalidating what the answers rest on. *Writes*
+//! Works, keys, input and checkpoints together, or the block of a lane that could not go on. *Afterwards*
+//! hints scheduling.
+
+use std::sync::Arc;
+
+use domain::event::{Event, Payload};
+use domain::id::{Sequence, WorkId};
+use domain::lane::LaneId;
+use domain::store::{Snapshot, StoreError};
+use domain::time::Timestamp;
+use domain::work::Work;
+
+use crate::node::Runtime;
+use crate::stage::{BATCH, Progress, Stage, StageError};
+
+mod apply;
+mod evaluate;
+
+use apply::{Applied, Item};
+
+/// The routing stage.
+#[derive(Debug)]
+pub struct Route {
+    runtime: Runtime,
+}
+
+/// An Event to route, as it was read.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) event: Event,
+    pub(crate) payload: Payload,
+    pub(crate) lane: LaneId,
+    /// The Work it is addressed to or whose key it carries.
+    pub(crate) work: Option<Work>,
+    /// An id for a Work it may create.
+    pub(crate) proposed: WorkId,
+}
+
+impl Route {
+    pub(crate) const fn new(runtime: Runtime) -> Self {
+        Self { runtime }
+    }
+}
+
+impl Stage for Route {
+    fn name(&self) -> &'static str {
+        "route"
+    }
+
+    async fn step(&mut self) -> Result<Progress, StageError> {
+        let runtime = &self.runtime;
+        let found = runtime.store().read("route.read", read).await?;
+        if found.events.is_empty() {
+            return Ok(Progress::Idle { due_at: found.next_due });
+        }
+        let active = runtime.generations().active();
+        let mut items = Vec::with_capacity(found.events.len());
+        for (event, payload, lane, work) in found.events {
+            let proposed = runtime.store().ids(|ids, now| ids.work(now));
+            let candidate = Candidate { event, payload, lane, work, proposed };
+            items.push(evaluate::evaluate(&active, candidate).await);
+        }
+        let items: Arc<[Item]> = items.into();
+        let applied = runtime
+            .store()
+            .transact("route", move |tx| apply::apply(tx, &items))
+            .await?;
+        self.afterwards(&applied);
+        if applied.stale > 0
+            && let Err(error) = runtime.generations().load(runtime.store()).await
+        {
+            tracing::warn!(error = %crate::stage::Chain(&error), "the newest generation cannot be used");
+        }
+        Ok(if applied.moved() { Progress::Advanced } else { Progress::Idle { due_at: found.next_due } })
+    }
+}
+
+impl Route {
+    fn afterwards(&self, applied: &Applied) {
+        let runtime = &self.runtime;
+        for outcome in &applied.outcomes {
+            crate::metrics::count(&runtime.metrics().routed, outcome.as_str());
+        }
+        runtime.metrics().route_failures.inc_by(applied.blocked);
+        if applied.queued {
+            runtime.hints().schedule.notify_one();
+        }
+        // A completion may have waited for one of these lanes.
+        runtime.hints().complete.notify_one();
+        runtime.hints().committed();
+    }
+}
+
+struct Found {
+    events: Vec<(Event, Payload, LaneId, Option<Work>)>,
+    next_due: Option<Timestamp>,
+}
+
+fn read(tx: &mut dyn Snapshot) -> Result<Found, StoreError> {
+    let now = tx.now();
+    let mut sequences: Vec<Sequence> = Vec::new();
+    for block in tx.due_blocks(now, BATCH)? {
+        sequences.push(block.head);
+    }
+    for candidate in tx.route_candidates(BATCH)? {
+        sequences.push(candidate.sequence);
+    }
+    sequences.sort_unstable();
+    sequences.dedup();
+    let mut events = Vec::with_capacity(sequences.len());
+    for sequence in sequences {
+        let Some(unrouted) = tx.unrouted(sequence)? else { continue };
+        let Some(event) = tx.event_at(sequence)? else {
+            return Err(StoreError::Corrupt { table: "unrouted", reason: "names no event".to_owned() });
+        };
+        let payload = tx.payload(sequence)?.unwrap_or_else(Payload::null);
+        let work = match (event.work, &event.key) {
+            (Some(work), _) => Some(work),
+            (None, Some(key)) => tx.key_owner(key)?,
+            (None, None) => None,
+        };
+        let work = match work {
+            Some(work) => tx.work(work)?,
+            None => None,
+        };
+        events.push((event, payload, unrouted.lane, work));
+    }
+    Ok(Found { events, next_due: tx.next_block_due()? })
+}

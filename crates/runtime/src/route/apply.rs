@@ -1,0 +1,410 @@
+//! Applying answers: what was asked outside is revalidated here and written with its checkpoint.
+
+use std::time::Duration;
+
+use domain::decision::{Decision, Present};
+use domain::event::{Event, Key};
+use domain::id::{Generation, Sequence, WorkId};
+use domain::input::Input;
+use domain::lane::{self, LaneBlock, LaneId, QUARANTINE_TRIES};
+use domain::route::{
+    self, ActivePolicy, Checkpoint, CheckpointOutcome, Match, RouteAnswer, RouteEffect, RouteFacts,
+    RouteRefusal, Routing,
+};
+use domain::store::{StoreError, Tx};
+use domain::text::{BindingName, Code, RouteName, ScopeName};
+
+use crate::route::Candidate;
+use crate::stage::BATCH;
+
+/// How long an Event waits that its scope keeps from being routed, before it is looked at again.
+const HELD: Duration = Duration::from_secs(60);
+/// How long an Event waits for an earlier one of its Work in another lane, before it is looked at again.
+const BEHIND: Duration = Duration::from_secs(1);
+/// The most earlier Events that join a Work's backlog when it gets their key.
+const BACKLOG_MAX: u32 = 1000;
+
+/// An Event with what the handlers said.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) candidate: Candidate,
+    pub(crate) generation: Generation,
+    pub(crate) verdict: Verdict,
+}
+
+/// What is to be done with an Event.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// The routes answered.
+    Decided(Decision<RouteAnswer>),
+    /// The scope keeps it from being routed, and that is not its fault.
+    Held { code: Code },
+}
+
+/// What a transaction did.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    pub(crate) outcomes: Vec<CheckpointOutcome>,
+    pub(crate) blocked: u64,
+    pub(crate) parked: u64,
+    pub(crate) stale: u64,
+    pub(crate) queued: bool,
+}
+
+impl Applied {
+    /// Whether anything changed, so that another step may find something else.
+    pub(crate) fn moved(&self) -> bool {
+        !self.outcomes.is_empty() || self.blocked > 0 || self.parked > 0
+    }
+}
+
+/// A failure to route one Event: why, in a word and in words, and whether it counts towards quarantine.
+struct Failure {
+    code: Code,
+    reason: String,
+    counts: bool,
+}
+
+pub(super) fn apply(tx: &mut dyn Tx, items: &[Item]) -> Result<Applied, StoreError> {
+    let mut applied = Applied::default();
+    let generation = tx.current_generation_number()?.unwrap_or(Generation::from_number(0));
+    for item in items {
+        let event = &item.candidate.event;
+        if tx.unrouted(event.sequence)?.is_none() {
+            continue;
+        }
+        if behind_block(tx, &item.candidate, &mut applied)? {
+            continue;
+        }
+        match &item.verdict {
+            Verdict::Held { code } => {
+                if item.generation == generation {
+                    let reason = format!("scope `{}` does not route now", event.scope);
+                    let failure = Failure { code: code.clone(), reason, counts: false };
+                    block(tx, item, failure, &mut applied)?;
+                }
+            }
+            Verdict::Decided(decision) => one(tx, item, decision, generation, &mut applied)?,
+        }
+    }
+    Ok(applied)
+}
+
+/// Whether the Event stands behind a blocked one of its lane. Then it leaves the list of candidates.
+fn behind_block(tx: &mut dyn Tx, candidate: &Candidate, applied: &mut Applied) -> Result<bool, StoreError> {
+    if candidate.lane == LaneId::NONE {
+        return Ok(false);
+    }
+    let Some(block) = tx.lane_block(candidate.lane)? else {
+        return Ok(false);
+    };
+    if candidate.event.sequence <= block.head {
+        return Ok(false);
+    }
+    tx.park_unrouted(candidate.event.sequence)?;
+    applied.parked += 1;
+    Ok(true)
+}
+
+fn one(
+    tx: &mut dyn Tx,
+    item: &Item,
+    decision: &Decision<RouteAnswer>,
+    generation: Generation,
+    applied: &mut Applied,
+) -> Result<(), StoreError> {
+    let candidate = &item.candidate;
+    let seen = decision.basis.work.map(|(id, _revision)| id);
+    let work = match seen {
+        Some(id) => tx.work(id)?.map(|work| work.revision),
+        None => None,
+    };
+    let present = Present { now: tx.now(), generation, work, input_high: None };
+    let Ok(answer) = decision.clone().revalidate(&present) else {
+        // Something moved; the next step asks again.
+        applied.stale += 1;
+        return Ok(());
+    };
+    match answer {
+        RouteAnswer::Unmatched => {
+            let checkpoint = checkpoint(tx, &candidate.event, CheckpointOutcome::Unmatched, generation);
+            off(tx, candidate, &checkpoint, applied)
+        }
+        RouteAnswer::Failed { code, reason, .. } => {
+            block(tx, item, Failure { code, reason, counts: true }, applied)
+        }
+        RouteAnswer::Matched { route, binding, policy, wants } => {
+            let matched = Matched { route, binding, policy, wants };
+            match decide(tx, candidate, &matched)? {
+                Decided::Earlier(first) => behind_earlier(tx, item, first, applied),
+                Decided::Refused(refusal) => {
+                    let code = Code::known(refusal.code());
+                    let failure = Failure { code, reason: refusal.to_string(), counts: true };
+                    block(tx, item, failure, applied)
+                }
+                Decided::Routing(routing) => write(tx, candidate, matched, *routing, generation, applied),
+            }
+        }
+    }
+}
+
+/// Sets an Event aside while an earlier one of its Work, in another lane, cannot be routed.
+fn behind_earlier(
+    tx: &mut dyn Tx,
+    item: &Item,
+    first: Sequence,
+    applied: &mut Applied,
+) -> Result<(), StoreError> {
+    let Some(earlier) = tx.unrouted(first)? else { return Ok(()) };
+    if tx.lane_block(lane::block_lane(earlier.lane, first))?.is_none() {
+        // It is only a little ahead; the next step finds it routed.
+        return Ok(());
+    }
+    let reason = "an earlier event of the same Work waits in another lane".to_owned();
+    let failure = Failure { code: Code::known("behind_earlier"), reason, counts: false };
+    block(tx, item, failure, applied)
+}
+
+/// A route that matched, and what its handler wants.
+struct Matched {
+    route: RouteName,
+    binding: Option<BindingName>,
+    policy: ActivePolicy,
+    wants: Match,
+}
+
+enum Decided {
+    Routing(Box<Routing>),
+    Refused(RouteRefusal),
+    /// An earlier Event of the same Work is not routed yet.
+    Earlier(Sequence),
+}
+
+fn decide(tx: &mut dyn Tx, candidate: &Candidate, matched: &Matched) -> Result<Decided, StoreError> {
+    let event = &candidate.event;
+    let facts = facts(tx, candidate, &matched.wants)?;
+    let work = facts.addressed.as_ref().or(facts.owner.as_ref()).map(|work| work.id);
+    if let Some(first) = earlier(tx, candidate, work)? {
+        return Ok(Decided::Earlier(first));
+    }
+    let now = tx.now();
+    let has_binding = matched.binding.is_some();
+    Ok(match route::route(event, &matched.wants, matched.policy, has_binding, &facts, now) {
+        Ok(routing) => Decided::Routing(Box::new(routing)),
+        Err(refusal) => Decided::Refused(refusal),
+    })
+}
+
+fn facts(tx: &mut dyn Tx, candidate: &Candidate, wants: &Match) -> Result<RouteFacts, StoreError> {
+    let keys = match wants {
+        Match::Attach { keys, .. } | Match::Fresh { keys, .. } => route::canonical(keys.clone()),
+        Match::Addressed | Match::Drop { .. } => Vec::new(),
+    };
+    let mut facts = RouteFacts { proposed: Some(candidate.proposed), ..RouteFacts::default() };
+    if let Some(id) = candidate.event.work {
+        facts.addressed = tx.work(id)?;
+    }
+    let mut owner = None;
+    for key in keys {
+        let owned = tx.key_owner(&key)?;
+        owner = owner.or(owned);
+        facts.owners.push((key, owned));
+    }
+    if let Some(owner) = owner {
+        facts.owner = tx.work(owner)?;
+    }
+    Ok(facts)
+}
+
+/// The first Event that must be routed before this one: of its lane, or of any lane of its Work.
+fn earlier(
+    tx: &mut dyn Tx,
+    candidate: &Candidate,
+    work: Option<WorkId>,
+) -> Result<Option<Sequence>, StoreError> {
+    let mut lanes = Vec::with_capacity(4);
+    if candidate.lane != LaneId::NONE {
+        lanes.push(candidate.lane);
+    }
+    if let Some(work) = work {
+        lanes.push(LaneId::of_work(work));
+        for key in tx.keys_of(work)? {
+            lanes.push(LaneId::of_key(&key));
+        }
+    }
+    lanes.sort_unstable();
+    lanes.dedup();
+    if lanes.is_empty() {
+        return Ok(None);
+    }
+    tx.earlier_unrouted(&lanes, candidate.event.sequence)
+}
+
+fn write(
+    tx: &mut dyn Tx,
+    candidate: &Candidate,
+    matched: Matched,
+    routing: Routing,
+    generation: Generation,
+    applied: &mut Applied,
+) -> Result<(), StoreError> {
+    let event = &candidate.event;
+    let mut checkpoint = checkpoint(tx, event, routing.outcome, generation);
+    checkpoint.route = Some(matched.route);
+    checkpoint.policy = Some(matched.policy);
+    checkpoint.work = routing.work;
+    if let Some((code, reason)) = routing.because {
+        checkpoint.code = Some(code);
+        checkpoint.reason = Some(reason);
+    }
+    let (work, attach) = match routing.effect {
+        RouteEffect::None => return off(tx, candidate, &checkpoint, applied),
+        RouteEffect::Create { work, attach } => {
+            tx.insert_work(&work)?;
+            (work.id, attach)
+        }
+        RouteEffect::Enqueue { work, attach } => {
+            let id = work.id;
+            let next = work.clone().enqueue(tx.now()).expect("a terminal Work is not enqueued on");
+            tx.update_work(&next, &work)?;
+            (id, attach)
+        }
+    };
+    let binding = matched.binding.expect("a route without a binding has no effect");
+    for key in &attach {
+        tx.attach_key(key, work)?;
+        join_backlog(tx, key, &event.scope, &checkpoint, &binding, applied)?;
+    }
+    let (sequence, id) = (event.sequence, event.id);
+    tx.insert_input(&Input { work, sequence, event: id, binding, consumed_by: None })?;
+    applied.queued = true;
+    off(tx, candidate, &checkpoint, applied)
+}
+
+/// Earlier Events of a key that a Work just got join its backlog, each in its place.
+fn join_backlog(
+    tx: &mut dyn Tx,
+    key: &Key,
+    scope: &ScopeName,
+    by: &Checkpoint,
+    binding: &BindingName,
+    applied: &mut Applied,
+) -> Result<(), StoreError> {
+    let lane = LaneId::of_key(key);
+    for sequence in tx.unrouted_in_lane(lane, by.sequence, BACKLOG_MAX)? {
+        let Some(event) = tx.event_at(sequence)? else { continue };
+        // A lane is a digest: another key may share it.
+        if event.key.as_ref() != Some(key) || &event.scope != scope {
+            continue;
+        }
+        let work = by.work.expect("a key is attached to a Work");
+        let checkpoint = Checkpoint {
+            sequence,
+            event: event.id,
+            code: Some(Code::known("joined_backlog")),
+            reason: Some(format!("the Work got this event's key when {} was routed", by.event)),
+            ..by.clone()
+        };
+        let binding = binding.clone();
+        tx.insert_input(&Input { work, sequence, event: event.id, binding, consumed_by: None })?;
+        tx.route_off(&checkpoint)?;
+        applied.outcomes.push(checkpoint.outcome);
+    }
+    if tx.lane_block(lane)?.is_some() {
+        release_lane(tx, lane)?;
+    }
+    Ok(())
+}
+
+fn checkpoint(
+    tx: &dyn Tx,
+    event: &Event,
+    outcome: CheckpointOutcome,
+    generation: Generation,
+) -> Checkpoint {
+    Checkpoint {
+        sequence: event.sequence,
+        event: event.id,
+        outcome,
+        route: None,
+        policy: None,
+        work: None,
+        generation,
+        code: None,
+        reason: None,
+        at: tx.now(),
+    }
+}
+
+/// Writes a checkpoint and lets the lane go on.
+fn off(
+    tx: &mut dyn Tx,
+    candidate: &Candidate,
+    checkpoint: &Checkpoint,
+    applied: &mut Applied,
+) -> Result<(), StoreError> {
+    tx.route_off(checkpoint)?;
+    applied.outcomes.push(checkpoint.outcome);
+    let lane = lane::block_lane(candidate.lane, candidate.event.sequence);
+    if let Some(block) = tx.lane_block(lane)?
+        && candidate.event.sequence >= block.head
+    {
+        release_lane(tx, lane)?;
+    }
+    Ok(())
+}
+
+/// Lets the next part of a blocked lane's backlog back on the list. The block stays, without a reason, until
+/// that part is routed, so that what arrives meanwhile lines up behind it.
+fn release_lane(tx: &mut dyn Tx, lane: LaneId) -> Result<(), StoreError> {
+    let part = tx.unrouted_in_lane(lane, Sequence::from_number(i64::MAX), BATCH)?;
+    let Some(last) = part.last().copied() else {
+        return tx.delete_lane_block(lane);
+    };
+    tx.unpark_lane(lane, BATCH)?;
+    let Some(event) = tx.event_at(last)? else {
+        return tx.delete_lane_block(lane);
+    };
+    let now = tx.now();
+    tx.put_lane_block(&LaneBlock {
+        lane,
+        head: last,
+        event: event.id,
+        blocked_until: now,
+        tries: 0,
+        code: Code::known("draining"),
+        reason: "the lane works off what waited while it was blocked".to_owned(),
+    })
+}
+
+/// Blocks the lane at this Event, or sets the Event aside when it has failed often enough.
+fn block(tx: &mut dyn Tx, item: &Item, failure: Failure, applied: &mut Applied) -> Result<(), StoreError> {
+    let event = &item.candidate.event;
+    let lane = lane::block_lane(item.candidate.lane, event.sequence);
+    let before = tx.lane_block(lane)?.filter(|block| block.head == event.sequence);
+    let tries = before.map_or(0, |block| block.tries) + i64::from(failure.counts);
+    if failure.counts && tries >= QUARANTINE_TRIES {
+        let mut aside = checkpoint(tx, event, CheckpointOutcome::Quarantined, item.generation);
+        aside.code = Some(failure.code);
+        aside.reason = Some(failure.reason);
+        return off(tx, &item.candidate, &aside, applied);
+    }
+    let pause = match (failure.counts, failure.code.as_str()) {
+        (true, _) => lane::retry_pause(tries),
+        (false, "behind_earlier") => BEHIND,
+        (false, _) => HELD,
+    };
+    let blocked_until = tx.now().after(pause);
+    tx.put_lane_block(&LaneBlock {
+        lane,
+        head: event.sequence,
+        event: event.id,
+        blocked_until,
+        tries,
+        code: failure.code,
+        reason: failure.reason,
+    })?;
+    tx.park_unrouted(event.sequence)?;
+    applied.blocked += 1;
+    Ok(())
+}

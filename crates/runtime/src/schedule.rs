@@ -1,0 +1,204 @@
+//! Scheduling: from a ready Work with input to a claimed attempt.
+//!
+//! *Reads* runnable Works in the order they were queued. *Decides* eligibility and capacity, counted from the
+//! rows of live attempts. *Writes* the attempt with its lease and the inputs it consumes, or moves the Work to
+//! the list of what it waits for. *Afterwards* hands the claims to the executing stage.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::capacity::Blocker;
+use domain::execution::{Execution, ExecutionState};
+use domain::id::{Epoch, ExecutionId, Generation, Incarnation, WorkId};
+use domain::lease::{Grant, Lease};
+use domain::scope::EffectiveScope;
+use domain::store::{StoreError, Tx};
+use domain::text::ScopeName;
+use domain::work::{Queue, Work, WorkState};
+
+use crate::execute::Claimed;
+use crate::generation::ActiveGeneration;
+use crate::node::Runtime;
+use crate::stage::{BATCH, Progress, Stage, StageError};
+
+/// The scheduling stage.
+#[derive(Debug)]
+pub struct Schedule {
+    runtime: Runtime,
+}
+
+impl Schedule {
+    pub(crate) const fn new(runtime: Runtime) -> Self {
+        Self { runtime }
+    }
+}
+
+/// What a step did.
+#[derive(Debug, Default)]
+struct Scheduled {
+    claimed: Vec<Claimed>,
+    blocked: u64,
+    stale: bool,
+}
+
+impl Stage for Schedule {
+    fn name(&self) -> &'static str {
+        "schedule"
+    }
+
+    async fn step(&mut self) -> Result<Progress, StageError> {
+        let runtime = &self.runtime;
+        let works = runtime.store().read("schedule.read", |tx| tx.runnable(BATCH)).await?;
+        if works.is_empty() {
+            return Ok(Progress::Idle { due_at: None });
+        }
+        let active = runtime.generations().active();
+        let ids = works.len();
+        let proposed: Vec<ExecutionId> =
+            runtime.store().ids(|maker, now| (0..ids).map(|_| maker.execution(now)).collect());
+        let owner = runtime.store().incarnation();
+        let scheduled = runtime
+            .store()
+            .transact("schedule", move |tx| {
+                let mut step = Step { active: &active, owner, room: BTreeMap::new(), done: Scheduled::default() };
+                step.run(tx, &works, &proposed)?;
+                Ok::<_, StoreError>(step.done)
+            })
+            .await?;
+        if scheduled.stale
+            && let Err(error) = runtime.generations().load(runtime.store()).await
+        {
+            tracing::warn!(error = %crate::stage::Chain(&error), "the newest generation cannot be used");
+        }
+        let moved = !scheduled.claimed.is_empty() || scheduled.blocked > 0;
+        runtime.metrics().claimed.inc_by(scheduled.claimed.len() as u64);
+        for claimed in scheduled.claimed {
+            runtime.launch(claimed);
+        }
+        runtime.hints().committed();
+        Ok(if moved { Progress::Advanced } else { Progress::Idle { due_at: None } })
+    }
+}
+
+/// One transaction of the stage.
+struct Step<'a> {
+    active: &'a ActiveGeneration,
+    owner: Incarnation,
+    /// How many more attempts each scope may run.
+    room: BTreeMap<ScopeName, u32>,
+    done: Scheduled,
+}
+
+impl Step<'_> {
+    fn run(&mut self, tx: &mut dyn Tx, works: &[WorkId], proposed: &[ExecutionId]) -> Result<(), StoreError> {
+        let current = tx.current_generation_number()?.unwrap_or(Generation::from_number(0));
+        if current != self.active.number {
+            self.done.stale = true;
+            return Ok(());
+        }
+        for (id, execution) in works.iter().zip(proposed) {
+            let Some(work) = tx.work(*id)? else { continue };
+            match (work.state, &work.queue) {
+                (WorkState::Ready, Queue::Runnable) => self.one(tx, work, *execution)?,
+                (WorkState::Ready, Queue::Idle | Queue::Blocked(_))
+                | (
+                    WorkState::Running { .. } | WorkState::Completed | WorkState::Failed | WorkState::Cancelled,
+                    _,
+                ) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, tx: &mut dyn Tx, work: Work, execution: ExecutionId) -> Result<(), StoreError> {
+        let active = self.active;
+        let Some(scope) = active.scope(&work.scope).map(|active| &active.scope) else {
+            return self.block(tx, &work, Blocker::Unconfigured(work.scope.clone()));
+        };
+        if scope.disabled {
+            return self.block(tx, &work, Blocker::ScopeDisabled(work.scope.clone()));
+        }
+        let room = self.room(tx, scope)?;
+        if room == 0 {
+            return self.block(tx, &work, Blocker::ScopeFull(work.scope.clone()));
+        }
+        let Some(trigger) = tx.pending_inputs(work.id, 1)?.into_iter().next() else {
+            return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
+        };
+        let Some(binding) = scope.bindings.get(&trigger.binding) else {
+            return self.block(tx, &work, Blocker::Unconfigured(work.scope.clone()));
+        };
+        let now = tx.now();
+        let (next, attempt) = work.clone().claim(execution).expect("a runnable Work can be claimed");
+        let claimed = Execution {
+            id: execution,
+            work: work.id,
+            scope: work.scope.clone(),
+            attempt,
+            state: ExecutionState::Launching,
+            epoch: Epoch::FIRST,
+            lease: Some(Lease::taken(self.owner, now)),
+            recovering: false,
+            trigger: trigger.event,
+            trigger_sequence: trigger.sequence,
+            binding: binding.name.clone(),
+            executor: binding.executor.clone(),
+            generation: active.number,
+            timeout: binding.timeout(&scope.settings),
+            deadline_at: None,
+            handle: None,
+            outcome: None,
+            claimed_at: now,
+            started_at: None,
+            ended_at: None,
+            unstopped: false,
+        };
+        tx.insert_execution(&claimed)?;
+        let last = tx.last_sequence();
+        tx.consume_inputs(work.id, last, execution)?;
+        tx.update_work(&next, &work)?;
+        self.room.insert(work.scope.clone(), room - 1);
+        let grant = Grant { owner: self.owner, epoch: claimed.epoch };
+        let kind = work.kind;
+        self.done.claimed.push(Claimed { execution: Arc::new(claimed), kind, grant });
+        Ok(())
+    }
+
+    fn room(&mut self, tx: &mut dyn Tx, scope: &EffectiveScope) -> Result<u32, StoreError> {
+        if let Some(room) = self.room.get(&scope.name) {
+            return Ok(*room);
+        }
+        let limit = scope.settings.concurrency;
+        let live = tx.count_live(&scope.name, limit)?;
+        Ok(limit.saturating_sub(live))
+    }
+
+    fn block(&mut self, tx: &mut dyn Tx, work: &Work, blocker: Blocker) -> Result<(), StoreError> {
+        let next = work.clone().block(blocker).expect("a runnable Work can be blocked");
+        tx.update_work(&next, work)?;
+        self.done.blocked += 1;
+        Ok(())
+    }
+}
+
+/// Brings Works back that waited for room in a scope, as many as there is room for now.
+///
+/// # Errors
+/// [`StoreError`] undoes what freed the room with it.
+pub(crate) fn room_freed(tx: &mut dyn Tx, scope: &ScopeName, freed: u32) -> Result<bool, StoreError> {
+    bring_back(tx, &Blocker::ScopeFull(scope.clone()), freed)
+}
+
+/// Brings back the first `limit` Works that wait for `blocker`. True when there were any.
+pub(crate) fn bring_back(tx: &mut dyn Tx, blocker: &Blocker, limit: u32) -> Result<bool, StoreError> {
+    let works = tx.blocked(blocker, limit)?;
+    for id in &works {
+        if let Some(work) = tx.work(*id)? {
+            let next = work.clone().unblock();
+            if next != work {
+                tx.update_work(&next, &work)?;
+            }
+        }
+    }
+    Ok(!works.is_empty())
+}

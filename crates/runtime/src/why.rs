@@ -1,0 +1,117 @@
+//! Why a run started, and what did not start one: read from the rows, bounded, nothing inferred.
+
+use domain::delivery::Redelivery;
+use domain::event::{Event, Key};
+use domain::execution::Execution;
+use domain::id::{ExecutionId, Sequence};
+use domain::lane::LaneBlock;
+use domain::outcome::TurnResult;
+use domain::route::{Checkpoint, CheckpointOutcome};
+use domain::store::{EventFilter, Snapshot, StoreError};
+use domain::work::Work;
+
+/// The longest chain that is followed. Depth is bounded far below this.
+const CHAIN_MAX: usize = 64;
+/// The most inputs and related Events that are listed.
+const LISTED_MAX: u32 = 100;
+
+/// An Event with what became of it.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// The Event.
+    pub event: Event,
+    /// Its checkpoint; none while it waits to be routed.
+    pub checkpoint: Option<Checkpoint>,
+    /// How often its delivery came again.
+    pub redelivery: Option<Redelivery>,
+}
+
+/// Why a run started.
+#[derive(Debug, Clone)]
+pub struct Why {
+    /// The run.
+    pub execution: Execution,
+    /// Its Work.
+    pub work: Work,
+    /// The Work's keys.
+    pub keys: Vec<Key>,
+    /// The result it reported.
+    pub result: Option<TurnResult>,
+    /// From the first Event of the chain to the trigger.
+    pub chain: Vec<Link>,
+    /// Everything the run took in, in order of acceptance.
+    pub inputs: Vec<Link>,
+    /// Events about the same Work that had no effect, newest first.
+    pub without_effect: Vec<Link>,
+    /// Lanes of the Work that stand still.
+    pub blocked: Vec<LaneBlock>,
+}
+
+/// Reads why a run started. None when there is no such run.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn why(tx: &mut dyn Snapshot, id: ExecutionId) -> Result<Option<Why>, StoreError> {
+    let Some(execution) = tx.execution(id)? else { return Ok(None) };
+    let Some(work) = tx.work(execution.work)? else {
+        return Err(StoreError::Corrupt { table: "execution", reason: "names no work".to_owned() });
+    };
+    let keys = tx.keys_of(work.id)?;
+    let mut inputs = Vec::new();
+    for input in tx.inputs_of(id, Sequence::ZERO, LISTED_MAX)? {
+        if let Some(event) = tx.event_at(input.sequence)? {
+            inputs.push(link(tx, event)?);
+        }
+    }
+    let mut chain = Vec::new();
+    let mut next = Some(execution.trigger);
+    while let Some(id) = next
+        && chain.len() < CHAIN_MAX
+    {
+        let Some(event) = tx.event(id)? else { break };
+        next = event.causation.parent;
+        chain.push(link(tx, event)?);
+    }
+    chain.reverse();
+    let without_effect = without_effect(tx, &work, &keys)?;
+    let mut blocked = Vec::new();
+    for key in &keys {
+        blocked.extend(tx.lane_block(domain::lane::LaneId::of_key(key))?);
+    }
+    let result = tx.turn_result(execution.id)?;
+    Ok(Some(Why { execution, work, keys, result, chain, inputs, without_effect, blocked }))
+}
+
+/// An Event with what became of it.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn link(tx: &mut dyn Snapshot, event: Event) -> Result<Link, StoreError> {
+    let checkpoint = tx.checkpoint(event.sequence)?;
+    let redelivery = tx.redelivery(event.sequence)?;
+    Ok(Link { event, checkpoint, redelivery })
+}
+
+fn without_effect(tx: &mut dyn Snapshot, work: &Work, keys: &[Key]) -> Result<Vec<Link>, StoreError> {
+    let mut filters: Vec<EventFilter> =
+        keys.iter().map(|key| EventFilter { key: Some(key.clone()), ..EventFilter::default() }).collect();
+    filters.push(EventFilter { work: Some(work.id), ..EventFilter::default() });
+    let mut links: Vec<Link> = Vec::new();
+    for filter in filters {
+        for event in tx.events(&filter, LISTED_MAX)? {
+            // What the runtime says about this Work is no news to it.
+            if event.event_type.is_core() && event.emitted_by.is_some() {
+                continue;
+            }
+            let link = link(tx, event)?;
+            let effect = link.checkpoint.as_ref().map(|checkpoint| checkpoint.outcome);
+            if effect != Some(CheckpointOutcome::Routed) || link.redelivery.is_some() {
+                links.push(link);
+            }
+        }
+    }
+    links.sort_by_key(|link| std::cmp::Reverse(link.event.sequence));
+    links.dedup_by_key(|link| link.event.sequence);
+    links.truncate(LISTED_MAX as usize);
+    Ok(links)
+}

@@ -1,0 +1,17 @@
+//! The tables, each with its statements, in one SQL text for both engines.
+//!
+//! Each file implements its part of the storage contract on [`crate::tx::Transaction`]. No rule stands in a
+//! statement: a `WHERE` names the record and the revision or epoch it was read at, nothing more.
+
+pub(crate) mod code;
+pub(crate) mod list;
+pub(crate) mod schema;
+pub(crate) mod coordination;
+mod event;
+mod route;
+mod work;
+mod input;
+mod execution;
+mod config;
+mod access;
+mod feed;

@@ -1,0 +1,271 @@
+//! Executions, their leases and their results.
+
+use std::time::Duration;
+
+use domain::execution::{Execution, Handle};
+use domain::feed::Change;
+use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
+use domain::lease::Lease;
+use domain::outcome::TurnResult;
+use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, StoreError};
+use domain::text::ScopeName;
+use domain::time::Timestamp;
+
+use super::code;
+use super::list::List;
+use crate::db::{Columns, Sql, blob, int, limit, maybe_blob, maybe_int, maybe_time, text, time};
+use crate::tx::Transaction;
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
+            "trigger_sequence, binding, executor, generation, timeout, deadline_at, handle, outcome, ",
+            "claimed_at, started_at, ended_at FROM execution",
+            $rest
+        )
+    };
+}
+
+static BY_ID: Sql = Sql::new("read an Execution", "execution", select!(" WHERE id = $1"));
+static LIST: Sql = Sql::new("list Executions", "execution", select!(""));
+static IDS: Sql = Sql::new(
+    "list ids of Executions",
+    "execution",
+    "SELECT id FROM execution WHERE id >= $1 AND id <= $2 ORDER BY id LIMIT $3",
+);
+static COUNT_LIVE: Sql = Sql::new(
+    "count live Executions",
+    "execution",
+    "SELECT CAST(COUNT(*) AS BIGINT)
+     FROM (SELECT 1 FROM execution WHERE scope = $1 AND state < 4 LIMIT $2) AS counted",
+);
+static EXPIRED: Sql = Sql::new(
+    "find expired leases",
+    "execution",
+    select!(
+        " WHERE state < 4 AND outcome IS NULL AND lease_until <= $1 ORDER BY lease_until, id LIMIT $2"
+    ),
+);
+static NEXT_EXPIRY: Sql = Sql::new(
+    "find the next lease to expire",
+    "execution",
+    "SELECT lease_until FROM execution WHERE state < 4 AND outcome IS NULL AND lease_until IS NOT NULL
+     ORDER BY lease_until LIMIT 1",
+);
+static UNSETTLED: Sql = Sql::new(
+    "find Executions to settle",
+    "execution",
+    select!(" WHERE state < 4 AND outcome IS NOT NULL ORDER BY id LIMIT $1"),
+);
+static INSERT: Sql = Sql::new(
+    "claim an Execution",
+    "execution",
+    "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
+        trigger, trigger_sequence, binding, executor, generation, timeout, deadline_at, handle, outcome,
+        claimed_at, started_at, ended_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+     ON CONFLICT DO NOTHING",
+);
+static UPDATE: Sql = Sql::new(
+    "change an Execution",
+    "execution",
+    "UPDATE execution SET state = $3, epoch = $4, lease_owner = $5, lease_until = $6, recovering = $7,
+        deadline_at = $8, handle = $9, outcome = $10, started_at = $11, ended_at = $12
+     WHERE id = $1 AND epoch = $2 AND state < 4",
+);
+// A renewal, the most frequent change of all: it touches one index.
+static RENEW: Sql = Sql::new(
+    "renew a lease",
+    "execution",
+    "UPDATE execution SET lease_owner = $3, lease_until = $4 WHERE id = $1 AND epoch = $2 AND state < 4",
+);
+static RESULT: Sql =
+    Sql::new("read a result", "turn_result", "SELECT body FROM turn_result WHERE execution = $1");
+static INSERT_RESULT: Sql = Sql::new(
+    "keep a result",
+    "turn_result",
+    "INSERT INTO turn_result (execution, body) VALUES ($1, $2) ON CONFLICT (execution) DO NOTHING",
+);
+
+fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
+    let execution = Execution {
+        id: ExecutionId::from_number(columns.int()?),
+        work: WorkId::from_number(columns.int()?),
+        scope: columns.text()?,
+        attempt: Attempt::from_number(columns.int()?),
+        state: columns.word(code::execution_state_of)?,
+        epoch: Epoch::from_number(columns.int()?),
+        lease: match (columns.maybe_int()?, columns.maybe_time()?) {
+            (Some(owner), Some(until)) => Some(Lease { owner: Incarnation::from_number(owner), until }),
+            (None, None) => None,
+            (Some(_), None) | (None, Some(_)) => return Err(columns.corrupt("half a lease")),
+        },
+        recovering: columns.flag()?,
+        trigger: EventId::from_number(columns.int()?),
+        trigger_sequence: Sequence::from_number(columns.int()?),
+        binding: columns.text()?,
+        executor: columns.text()?,
+        generation: Generation::from_number(columns.int()?),
+        timeout: match u64::try_from(columns.int()?) {
+            Ok(micros) => Duration::from_micros(micros),
+            Err(_negative) => return Err(columns.corrupt("a negative timeout")),
+        },
+        deadline_at: columns.maybe_time()?,
+        handle: match columns.maybe_blob()? {
+            None => None,
+            Some(bytes) => Some(Handle::new(bytes).ok_or_else(|| columns.corrupt("a handle too long"))?),
+        },
+        outcome: columns.maybe_word(code::outcome_of)?,
+        claimed_at: columns.time()?,
+        started_at: columns.maybe_time()?,
+        ended_at: columns.maybe_time()?,
+    };
+    execution.check();
+    Ok(execution)
+}
+
+/// Whether nothing but the lease differs.
+fn only_renewed(execution: &Execution, read: &Execution) -> bool {
+    execution.lease.is_some()
+        && read.lease.is_some()
+        && execution.epoch == read.epoch
+        && execution.state == read.state
+        && execution.recovering == read.recovering
+        && execution.deadline_at == read.deadline_at
+        && execution.handle == read.handle
+        && execution.outcome == read.outcome
+        && execution.started_at == read.started_at
+        && execution.ended_at == read.ended_at
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl ExecutionReads for Transaction<'_> {
+    fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
+        self.db.one(&BY_ID, &[int(id.number())], decode)
+    }
+
+    fn count_live(&mut self, scope: &ScopeName, rows: u32) -> Result<u32, StoreError> {
+        self.counted(&COUNT_LIVE, &[text(scope.as_str()), limit(rows)])
+    }
+
+    fn expired(&mut self, now: Timestamp, rows: u32) -> Result<Vec<Execution>, StoreError> {
+        self.db.many(&EXPIRED, &[time(now), limit(rows)], decode)
+    }
+
+    fn next_expiry(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        self.db.one(&NEXT_EXPIRY, &[], Columns::time)
+    }
+
+    fn unsettled(&mut self, rows: u32) -> Result<Vec<Execution>, StoreError> {
+        self.db.many(&UNSETTLED, &[limit(rows)], decode)
+    }
+
+    fn executions(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Execution>, StoreError> {
+        let mut list = List::new(LIST.text);
+        list.only("scope = $n", filter.scope.as_ref().map(|scope| text(scope.as_str())));
+        list.only(
+            "EXISTS (SELECT 1 FROM work WHERE work.id = execution.work AND work.kind = $n)",
+            filter.work_kind.as_ref().map(|kind| text(kind.as_str())),
+        );
+        list.only("work = $n", filter.work.map(|work| int(work.number())));
+        list.only("state = $n", filter.state.map(|state| int(code::execution_state(state))));
+        list.only("id < $n", filter.before.map(|before| int(before.number())));
+        let (query, values) = list.ordered("id DESC", limit);
+        self.db.listed(&LIST, &query, &values, decode)
+    }
+
+    fn execution_ids(
+        &mut self,
+        low: ExecutionId,
+        high: ExecutionId,
+        rows: u32,
+    ) -> Result<Vec<ExecutionId>, StoreError> {
+        let values = [int(low.number()), int(high.number()), limit(rows)];
+        self.db.many(&IDS, &values, |columns| columns.int().map(ExecutionId::from_number))
+    }
+
+    fn turn_result(&mut self, id: ExecutionId) -> Result<Option<TurnResult>, StoreError> {
+        self.db.one(&RESULT, &[int(id.number())], |columns| {
+            // The error of the decoder would repeat what it read.
+            serde_json::from_slice(columns.blob()?)
+                .map_err(|_source| columns.corrupt("a result that is not one of ours"))
+        })
+    }
+}
+
+impl ExecutionWrites for Transaction<'_> {
+    fn insert_execution(&mut self, execution: &Execution) -> Result<(), StoreError> {
+        execution.check();
+        self.db.write(
+            &INSERT,
+            &[
+                int(execution.id.number()),
+                int(execution.work.number()),
+                text(execution.scope.as_str()),
+                int(execution.attempt.number()),
+                int(code::execution_state(execution.state)),
+                int(execution.epoch.number()),
+                maybe_int(execution.lease.map(|lease| lease.owner.number())),
+                maybe_time(execution.lease.map(|lease| lease.until)),
+                int(i64::from(execution.recovering)),
+                int(execution.trigger.number()),
+                int(execution.trigger_sequence.number()),
+                text(execution.binding.as_str()),
+                text(execution.executor.as_str()),
+                int(execution.generation.number()),
+                int(micros(execution.timeout)),
+                maybe_time(execution.deadline_at),
+                maybe_blob(execution.handle.as_ref().map(Handle::as_bytes)),
+                maybe_int(execution.outcome.map(code::outcome)),
+                time(execution.claimed_at),
+                maybe_time(execution.started_at),
+                maybe_time(execution.ended_at),
+            ],
+            1,
+        )?;
+        let (id, work, to) = (execution.id, execution.work, execution.state);
+        self.feed(Change::Execution { id, work, from: None, to })
+    }
+
+    fn update_execution(&mut self, execution: &Execution, read: &Execution) -> Result<(), StoreError> {
+        execution.check();
+        let (id, was) = (int(execution.id.number()), int(read.epoch.number()));
+        let owner = maybe_int(execution.lease.map(|lease| lease.owner.number()));
+        let until = maybe_time(execution.lease.map(|lease| lease.until));
+        if only_renewed(execution, read) {
+            return self.db.write(&RENEW, &[id, was, owner, until], 1);
+        }
+        self.db.write(
+            &UPDATE,
+            &[
+                id,
+                was,
+                int(code::execution_state(execution.state)),
+                int(execution.epoch.number()),
+                owner,
+                until,
+                int(i64::from(execution.recovering)),
+                maybe_time(execution.deadline_at),
+                maybe_blob(execution.handle.as_ref().map(Handle::as_bytes)),
+                maybe_int(execution.outcome.map(code::outcome)),
+                maybe_time(execution.started_at),
+                maybe_time(execution.ended_at),
+            ],
+            1,
+        )?;
+        if execution.state == read.state {
+            return Ok(());
+        }
+        let (id, work, to) = (execution.id, execution.work, execution.state);
+        self.feed(Change::Execution { id, work, from: Some(read.state), to })
+    }
+
+    fn insert_turn_result(&mut self, id: ExecutionId, result: &TurnResult) -> Result<(), StoreError> {
+        let body = serde_json::to_vec(result).expect("a result is plain data with text keys");
+        self.db.write(&INSERT_RESULT, &[int(id.number()), blob(&body)], 1)
+    }
+}

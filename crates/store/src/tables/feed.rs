@@ -1,0 +1,148 @@
+//! The change feed: one row for each Event and each transition, written beside what it reports.
+
+use domain::feed::{Change, FeedRow};
+use domain::id::{EventId, ExecutionId, Sequence, WorkId};
+use domain::store::{FeedReads, FeedWrites, Snapshot, StoreError, Tx};
+use domain::time::Timestamp;
+use domain::work::WorkState;
+
+use super::code;
+use crate::db::{Columns, Sql, int, limit, maybe_int, time};
+use crate::tx::Transaction;
+
+static INSERT: Sql = Sql::new(
+    "write a row of the feed",
+    "feed",
+    "INSERT INTO feed (sequence, at, kind, a, b, from_state, to_state) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+);
+static AFTER: Sql = Sql::new(
+    "read the feed",
+    "feed",
+    "SELECT sequence, at, kind, a, b, from_state, to_state FROM feed WHERE sequence > $1
+     ORDER BY sequence LIMIT $2",
+);
+static FIRST: Sql =
+    Sql::new("find the feed's first row", "feed", "SELECT sequence FROM feed ORDER BY sequence LIMIT 1");
+static LAST: Sql =
+    Sql::new("find the feed's last row", "feed", "SELECT sequence FROM feed ORDER BY sequence DESC LIMIT 1");
+// From the front only: rows stand in the order of time, unless the clock once stepped back.
+static PRUNE: Sql = Sql::new(
+    "prune the feed",
+    "feed",
+    "DELETE FROM feed WHERE at < $1
+     AND sequence IN (SELECT sequence FROM feed ORDER BY sequence LIMIT $2)",
+);
+
+const EVENT: i64 = 0;
+const CHECKPOINT: i64 = 1;
+const WORK: i64 = 2;
+const EXECUTION: i64 = 3;
+
+/// A change as the row has it.
+struct Columned {
+    kind: i64,
+    a: i64,
+    b: Option<i64>,
+    from: Option<i64>,
+    to: Option<i64>,
+}
+
+fn encode(change: Change) -> Columned {
+    match change {
+        Change::Event { id } => Columned { kind: EVENT, a: id.number(), b: None, from: None, to: None },
+        Change::Checkpoint { event, outcome } => Columned {
+            kind: CHECKPOINT,
+            a: event.number(),
+            b: None,
+            from: None,
+            to: Some(code::checkpoint_outcome(outcome)),
+        },
+        Change::Work { id, state } => Columned {
+            kind: WORK,
+            a: id.number(),
+            b: match state {
+                WorkState::Running { execution } => Some(execution.number()),
+                WorkState::Ready | WorkState::Completed | WorkState::Failed | WorkState::Cancelled => None,
+            },
+            from: None,
+            to: Some(code::work_state(state)),
+        },
+        Change::Execution { id, work, from, to } => Columned {
+            kind: EXECUTION,
+            a: id.number(),
+            b: Some(work.number()),
+            from: from.map(code::execution_state),
+            to: Some(code::execution_state(to)),
+        },
+    }
+}
+
+fn decode(columns: &mut Columns<'_>) -> Result<FeedRow, StoreError> {
+    let sequence = Sequence::from_number(columns.int()?);
+    let at = columns.time()?;
+    let kind = columns.int()?;
+    let a = columns.int()?;
+    let b = columns.maybe_int()?;
+    let (event, execution) = (EventId::from_number(a), ExecutionId::from_number(a));
+    let change = match (kind, b) {
+        (EVENT, None) => Change::Event { id: event },
+        (CHECKPOINT, None) => {
+            columns.maybe_int()?;
+            Change::Checkpoint { event, outcome: columns.word(code::checkpoint_outcome_of)? }
+        }
+        (WORK, running) => {
+            columns.maybe_int()?;
+            let state = match running {
+                Some(execution) => WorkState::Running { execution: ExecutionId::from_number(execution) },
+                None => columns.word(code::ended_work_state)?,
+            };
+            Change::Work { id: WorkId::from_number(a), state }
+        }
+        (EXECUTION, Some(work)) => Change::Execution {
+            id: execution,
+            work: WorkId::from_number(work),
+            from: columns.maybe_word(code::execution_state_of)?,
+            to: columns.word(code::execution_state_of)?,
+        },
+        _ => return Err(columns.corrupt("an unknown kind of change")),
+    };
+    Ok(FeedRow { sequence, at, change })
+}
+
+impl Transaction<'_> {
+    /// Writes a change's row at the next sequence, and notes it for observers.
+    pub(super) fn feed(&mut self, change: Change) -> Result<(), StoreError> {
+        let sequence = self.next_sequence();
+        self.feed_as(sequence, change)
+    }
+
+    /// Writes a change's row at a sequence that was taken for it, and notes it for observers.
+    pub(super) fn feed_as(&mut self, sequence: Sequence, change: Change) -> Result<(), StoreError> {
+        let Columned { kind, a, b, from, to } = encode(change);
+        let at = time(self.now());
+        let values =
+            [int(sequence.number()), at, int(kind), int(a), maybe_int(b), maybe_int(from), maybe_int(to)];
+        self.db.write(&INSERT, &values, 1)?;
+        self.changed(change);
+        Ok(())
+    }
+}
+
+impl FeedReads for Transaction<'_> {
+    fn feed_after(&mut self, after: Sequence, rows: u32) -> Result<Vec<FeedRow>, StoreError> {
+        self.db.many(&AFTER, &[int(after.number()), limit(rows)], decode)
+    }
+
+    fn feed_bounds(&mut self) -> Result<Option<(Sequence, Sequence)>, StoreError> {
+        let first = self.db.one(&FIRST, &[], Columns::int)?;
+        let last = self.db.one(&LAST, &[], Columns::int)?;
+        let bounds = first.zip(last);
+        Ok(bounds.map(|(first, last)| (Sequence::from_number(first), Sequence::from_number(last))))
+    }
+}
+
+impl FeedWrites for Transaction<'_> {
+    fn prune_feed(&mut self, before: Timestamp, rows: u32) -> Result<u64, StoreError> {
+        self.db.count(&PRUNE, &[time(before), limit(rows)])
+    }
+}

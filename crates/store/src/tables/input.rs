@@ -1,0 +1,93 @@
+//! Input: which Events a Work has yet to see, and which attempt took the others.
+
+use domain::id::{EventId, ExecutionId, Sequence, WorkId};
+use domain::input::Input;
+use domain::store::StoreError;
+
+use crate::db::{Columns, Sql, Value, int, limit, maybe_int, text};
+use crate::tx::Transaction;
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!("SELECT work, sequence, event, binding, consumed_by FROM input", $rest)
+    };
+}
+
+static ONE: Sql = Sql::new("read an input", "input", select!(" WHERE work = $1 AND sequence = $2"));
+static PENDING: Sql = Sql::new(
+    "read pending input",
+    "input",
+    select!(" WHERE work = $1 AND consumed_by IS NULL ORDER BY sequence LIMIT $2"),
+);
+static CONSUMED: Sql = Sql::new(
+    "read consumed input",
+    "input",
+    select!(" WHERE consumed_by = $1 AND sequence > $2 ORDER BY sequence LIMIT $3"),
+);
+static INSERT: Sql = Sql::new(
+    "queue input",
+    "input",
+    "INSERT INTO input (work, sequence, event, binding, consumed_by) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (work, sequence) DO NOTHING",
+);
+static CONSUME: Sql = Sql::new(
+    "consume input",
+    "input",
+    "UPDATE input SET consumed_by = $3 WHERE work = $1 AND sequence <= $2 AND consumed_by IS NULL",
+);
+
+fn decode(columns: &mut Columns<'_>) -> Result<Input, StoreError> {
+    Ok(Input {
+        work: WorkId::from_number(columns.int()?),
+        sequence: Sequence::from_number(columns.int()?),
+        event: EventId::from_number(columns.int()?),
+        binding: columns.text()?,
+        consumed_by: columns.maybe_int()?.map(ExecutionId::from_number),
+    })
+}
+
+impl Transaction<'_> {
+    pub(super) fn input_at(&mut self, work: WorkId, sequence: Sequence) -> Result<Option<Input>, StoreError> {
+        self.db.one(&ONE, &[int(work.number()), int(sequence.number())], decode)
+    }
+
+    pub(super) fn pending(&mut self, work: WorkId, rows: u32) -> Result<Vec<Input>, StoreError> {
+        self.db.many(&PENDING, &[int(work.number()), limit(rows)], decode)
+    }
+
+    pub(super) fn consumed(
+        &mut self,
+        execution: ExecutionId,
+        after: Sequence,
+        rows: u32,
+    ) -> Result<Vec<Input>, StoreError> {
+        let values = [int(execution.number()), int(after.number()), limit(rows)];
+        self.db.many(&CONSUMED, &values, decode)
+    }
+
+    pub(super) fn add_input(&mut self, input: &Input) -> Result<(), StoreError> {
+        let values = [
+            int(input.work.number()),
+            int(input.sequence.number()),
+            int(input.event.number()),
+            text(input.binding.as_str()),
+            maybe_int(input.consumed_by.map(ExecutionId::number)),
+        ];
+        self.db.write(&INSERT, &values, 1)
+    }
+
+    pub(super) fn consume(
+        &mut self,
+        work: WorkId,
+        until: Sequence,
+        execution: ExecutionId,
+    ) -> Result<u64, StoreError> {
+        self.db.count(&CONSUME, &[int(work.number()), int(until.number()), int(execution.number())])
+    }
+
+    /// The number that a counting query answers. It is bounded by the query's own limit.
+    pub(super) fn counted(&mut self, sql: &'static Sql, values: &[Value<'_>]) -> Result<u32, StoreError> {
+        let count = self.db.one(sql, values, Columns::int)?.unwrap_or(0);
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+}

@@ -1,0 +1,252 @@
+//! The schema, as numbered migrations in one text. A dialect fills in what the engines call things.
+//!
+//! Three rules decide what gets an index. A table is clustered by what its hot statements look it up with.
+//! A list that grows with what is due, live or pending has a partial index that holds only those rows, so
+//! history costs nothing. Every other index pays for itself at a page per insert, and says for what.
+
+/// What an engine calls the parts that differ.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dialect {
+    /// A 64-bit integer: numbers, flags, states and times alike.
+    pub(crate) int: &'static str,
+    /// Text, ordered by its bytes.
+    pub(crate) text: &'static str,
+    /// Bytes.
+    pub(crate) blob: &'static str,
+    /// After a table whose primary key is one number.
+    pub(crate) table: &'static str,
+    /// After a table that is stored in the order of its primary key of several columns, or of text.
+    pub(crate) clustered: &'static str,
+}
+
+impl Dialect {
+    /// A statement of the schema in this dialect.
+    pub(crate) fn render(&self, statement: &str) -> String {
+        statement
+            .replace("{int}", self.int)
+            .replace("{text}", self.text)
+            .replace("{blob}", self.blob)
+            .replace("{table}", self.table)
+            .replace("{clustered}", self.clustered)
+    }
+}
+
+/// One step of the schema's history. Once released it never changes.
+#[derive(Debug)]
+pub(crate) struct Migration {
+    /// Its number; they follow one another from 1.
+    pub(crate) number: i64,
+    /// What it brings.
+    pub(crate) statements: &'static [&'static str],
+}
+
+impl Migration {
+    /// A digest of its text, in no dialect: FNV-1a, since it is stored.
+    pub(crate) fn checksum(&self) -> i64 {
+        let mut digest: u64 = 0xcbf2_9ce4_8422_2325;
+        for byte in self.statements.iter().flat_map(|statement| statement.bytes().chain([0])) {
+            digest = (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        digest.cast_signed()
+    }
+}
+
+/// Where migrations are noted. It comes before the first.
+pub(crate) const MIGRATION_TABLE: &str =
+    "CREATE TABLE IF NOT EXISTS migration (number {int} PRIMARY KEY, checksum {int} NOT NULL) {table}";
+
+/// Every migration, in order.
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration { number: 1, statements: FIRST }];
+
+const FIRST: &[&str] = &[
+    // One row. `owner`, `epoch` and `lease_until` belong to the node that runs the loops.
+    "CREATE TABLE coordination (
+        id {int} PRIMARY KEY CHECK (id = 1),
+        next_sequence {int} NOT NULL,
+        owner {int},
+        epoch {int} NOT NULL,
+        lease_until {int},
+        clock {int} NOT NULL
+    ) {table}",
+    "INSERT INTO coordination (id, next_sequence, owner, epoch, lease_until, clock)
+     VALUES (1, 1, NULL, 0, NULL, 0)",
+    // What each life of a process committed last; it answers whether a lost commit happened.
+    "CREATE TABLE writer (
+        incarnation {int} PRIMARY KEY,
+        batch {int} NOT NULL,
+        started_at {int} NOT NULL
+    ) {table}",
+    // `id` is looked up by people and by causation; the pair is the idempotency key. Both are identities.
+    "CREATE TABLE event (
+        sequence {int} PRIMARY KEY,
+        id {int} NOT NULL UNIQUE,
+        source {text} NOT NULL,
+        delivery_id {text} NOT NULL,
+        event_type {text} NOT NULL,
+        scope {text} NOT NULL,
+        key_source {text},
+        key_external_id {text},
+        work {int},
+        parent {int},
+        root {int} NOT NULL,
+        depth {int} NOT NULL CHECK (depth >= 0),
+        emitted_by {int},
+        occurred_at {int},
+        accepted_at {int} NOT NULL,
+        UNIQUE (source, delivery_id),
+        CHECK ((key_source IS NULL) = (key_external_id IS NULL))
+    ) {table}",
+    // The history of a key, for lists and for what subscribes to a key. Keyless Events do not pay.
+    "CREATE INDEX event_key ON event (key_source, key_external_id, sequence) WHERE key_source IS NOT NULL",
+    // The history of a Work before routing. Only addressed Events pay.
+    "CREATE INDEX event_work ON event (work, sequence) WHERE work IS NOT NULL",
+    // Apart from the Event, so that coordination never reads past a mebibyte and retention deletes a row.
+    "CREATE TABLE payload (sequence {int} PRIMARY KEY, body {blob} NOT NULL) {table}",
+    "CREATE TABLE redelivery (
+        sequence {int} PRIMARY KEY,
+        count {int} NOT NULL,
+        last_at {int} NOT NULL
+    ) {table}",
+    "CREATE TABLE root_minute (
+        root {int} NOT NULL,
+        minute {int} NOT NULL,
+        count {int} NOT NULL,
+        PRIMARY KEY (root, minute)
+    ) {clustered}",
+    "CREATE TABLE unrouted (
+        sequence {int} PRIMARY KEY,
+        lane {int} NOT NULL,
+        parked {int} NOT NULL CHECK (parked IN (0, 1))
+    ) {table}",
+    // "Is an earlier Event of this lane unrouted" is asked for every Event; it must not walk the backlog.
+    "CREATE INDEX unrouted_lane ON unrouted (lane, sequence) WHERE lane <> 0",
+    // The candidates, past any number of parked rows.
+    "CREATE INDEX unrouted_candidate ON unrouted (sequence) WHERE parked = 0",
+    "CREATE TABLE lane_block (
+        lane {int} PRIMARY KEY,
+        head {int} NOT NULL,
+        event {int} NOT NULL,
+        blocked_until {int} NOT NULL,
+        tries {int} NOT NULL,
+        code {text} NOT NULL,
+        reason {text} NOT NULL
+    ) {table}",
+    // What is due. Rows are few, and written only on failure.
+    "CREATE INDEX lane_block_due ON lane_block (blocked_until, lane)",
+    "CREATE TABLE checkpoint (
+        sequence {int} PRIMARY KEY,
+        event {int} NOT NULL,
+        outcome {int} NOT NULL CHECK (outcome BETWEEN 0 AND 4),
+        route {text},
+        policy {int} CHECK (policy BETWEEN 0 AND 3),
+        work {int},
+        generation {int} NOT NULL,
+        code {text},
+        reason {text},
+        at {int} NOT NULL
+    ) {table}",
+    // The history of a Work.
+    "CREATE INDEX checkpoint_work ON checkpoint (work, sequence) WHERE work IS NOT NULL",
+    // States: ready 0, running 1, waiting 2, completed 3, failed 4, cancelled 5.
+    // Queues: idle 0, runnable 1, blocked 2.
+    "CREATE TABLE work (
+        id {int} PRIMARY KEY,
+        scope {text} NOT NULL,
+        kind {text} NOT NULL,
+        lifecycle {int} NOT NULL CHECK (lifecycle BETWEEN 0 AND 2),
+        state {int} NOT NULL CHECK (state BETWEEN 0 AND 5),
+        execution {int},
+        queue {int} NOT NULL CHECK (queue BETWEEN 0 AND 2),
+        blocker {text},
+        queued_at {int} NOT NULL,
+        revision {int} NOT NULL,
+        attempts {int} NOT NULL,
+        created_at {int} NOT NULL,
+        ended_at {int},
+        CHECK ((state = 1) = (execution IS NOT NULL)),
+        CHECK ((queue = 2) = (blocker IS NOT NULL))
+    ) {table}",
+    "CREATE INDEX work_runnable ON work (queued_at, id) WHERE queue = 1",
+    "CREATE INDEX work_blocked ON work (blocker, queued_at, id) WHERE queue = 2",
+    // Lists by scope, newest first. Updates never touch it.
+    "CREATE INDEX work_scope ON work (scope, id)",
+    "CREATE TABLE work_key (
+        source {text} NOT NULL,
+        external_id {text} NOT NULL,
+        work {int} NOT NULL,
+        PRIMARY KEY (source, external_id)
+    ) {clustered}",
+    // The keys of one Work: shown with it, and asked before it may end.
+    "CREATE INDEX work_key_work ON work_key (work)",
+    "CREATE TABLE input (
+        work {int} NOT NULL,
+        sequence {int} NOT NULL,
+        event {int} NOT NULL,
+        binding {text} NOT NULL,
+        consumed_by {int},
+        PRIMARY KEY (work, sequence)
+    ) {clustered}",
+    // A standing Work has years of consumed input, and none of it pays for the next attempt.
+    "CREATE INDEX input_pending ON input (work, sequence) WHERE consumed_by IS NULL",
+    "CREATE INDEX input_consumed ON input (consumed_by, sequence) WHERE consumed_by IS NOT NULL",
+    // States: pending 0, launching 1, running 2, parked 3, completed 4, handoff 5, waiting 6, failed 7,
+    // cancelled 8. Below 4 an Execution is live.
+    "CREATE TABLE execution (
+        id {int} PRIMARY KEY,
+        work {int} NOT NULL,
+        scope {text} NOT NULL,
+        attempt {int} NOT NULL,
+        state {int} NOT NULL CHECK (state BETWEEN 0 AND 8),
+        epoch {int} NOT NULL,
+        lease_owner {int},
+        lease_until {int},
+        recovering {int} NOT NULL CHECK (recovering IN (0, 1)),
+        trigger {int} NOT NULL,
+        trigger_sequence {int} NOT NULL,
+        binding {text} NOT NULL,
+        executor {text} NOT NULL,
+        generation {int} NOT NULL,
+        timeout {int} NOT NULL,
+        deadline_at {int},
+        handle {blob},
+        outcome {int} CHECK (outcome BETWEEN 0 AND 3),
+        claimed_at {int} NOT NULL,
+        started_at {int},
+        ended_at {int},
+        CHECK ((lease_owner IS NULL) = (lease_until IS NULL))
+    ) {table}",
+    // The belt: a second live attempt of one Work cannot be written.
+    "CREATE UNIQUE INDEX execution_live ON execution (work) WHERE state < 4",
+    // Capacity is counted from these rows.
+    "CREATE INDEX execution_live_scope ON execution (scope) WHERE state < 4",
+    "CREATE INDEX execution_lease ON execution (lease_until, id) WHERE state < 4 AND outcome IS NULL",
+    "CREATE INDEX execution_unsettled ON execution (id) WHERE state < 4 AND outcome IS NOT NULL",
+    // The attempts of a Work, and the runs of a scope, newest first. Updates never touch them.
+    "CREATE INDEX execution_work ON execution (work, id)",
+    "CREATE INDEX execution_scope ON execution (scope, id)",
+    // Apart from the Execution, for it is the one record that is kept as JSON.
+    "CREATE TABLE turn_result (execution {int} PRIMARY KEY, body {blob} NOT NULL) {table}",
+    "CREATE TABLE generation (
+        number {int} PRIMARY KEY,
+        body {text} NOT NULL,
+        digest {text} NOT NULL,
+        applied_at {int} NOT NULL
+    ) {table}",
+    "CREATE TABLE token (
+        digest {text} PRIMARY KEY,
+        label {text} NOT NULL,
+        created_at {int} NOT NULL,
+        expires_at {int}
+    ) {clustered}",
+    // No index by time: rows stand in the order of commits, which is the order of time, so that pruning
+    // takes them from the front. It would cost every transition a page.
+    "CREATE TABLE feed (
+        sequence {int} PRIMARY KEY,
+        at {int} NOT NULL,
+        kind {int} NOT NULL CHECK (kind BETWEEN 0 AND 3),
+        a {int} NOT NULL,
+        b {int},
+        from_state {int},
+        to_state {int}
+    ) {table}",
+];

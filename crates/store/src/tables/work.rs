@@ -1,0 +1,326 @@
+//! Works, their keys, and their places in the queues.
+
+use domain::capacity::Blocker;
+use domain::event::Key;
+use domain::feed::Change;
+use domain::id::{ExecutionId, Revision, Sequence, WorkId};
+use domain::input::Input;
+use domain::store::{StoreError, WorkFilter, WorkReads, WorkWrites};
+use domain::work::{Queue, Work, WorkState};
+
+use super::code;
+use super::list::List;
+use crate::db::{Columns, Sql, Value, int, limit, maybe_text, maybe_time, text, time};
+use crate::tx::Transaction;
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, revision, ",
+            "attempts, created_at, ended_at FROM work",
+            $rest
+        )
+    };
+}
+
+static BY_ID: Sql = Sql::new("read a Work", "work", select!(" WHERE id = $1"));
+static LIST: Sql = Sql::new("list Works", "work", select!(""));
+static IDS: Sql = Sql::new(
+    "list ids of Works",
+    "work",
+    "SELECT id FROM work WHERE id >= $1 AND id <= $2 ORDER BY id LIMIT $3",
+);
+static RUNNABLE: Sql = Sql::new(
+    "find runnable Works",
+    "work",
+    "SELECT id FROM work WHERE queue = 1 ORDER BY queued_at, id LIMIT $1",
+);
+static COUNT_RUNNABLE: Sql = Sql::new(
+    "count runnable Works",
+    "work",
+    "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT 1 FROM work WHERE queue = 1 LIMIT $1) AS counted",
+);
+static BLOCKED: Sql = Sql::new(
+    "find blocked Works",
+    "work",
+    "SELECT id FROM work WHERE queue = 2 AND blocker = $1 ORDER BY queued_at, id LIMIT $2",
+);
+static COUNT_BLOCKED: Sql = Sql::new(
+    "count blocked Works",
+    "work",
+    "SELECT CAST(COUNT(*) AS BIGINT)
+     FROM (SELECT 1 FROM work WHERE queue = 2 AND blocker = $1 LIMIT $2) AS counted",
+);
+// One step from reason to reason: a distinct list would walk every blocked Work.
+static NEXT_BLOCKER: Sql = Sql::new(
+    "find what Works wait for",
+    "work",
+    "SELECT blocker FROM work WHERE queue = 2 AND blocker > $1 ORDER BY blocker LIMIT 1",
+);
+static INSERT: Sql = Sql::new(
+    "create a Work",
+    "work",
+    "INSERT INTO work (id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, revision,
+        attempts, created_at, ended_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO NOTHING",
+);
+static UPDATE: Sql = Sql::new(
+    "change a Work",
+    "work",
+    "UPDATE work SET state = $3, execution = $4, queue = $5, blocker = $6, queued_at = $7, revision = $8,
+        attempts = $9, ended_at = $10
+     WHERE id = $1 AND revision = $2 AND state < 3",
+);
+// New input for a Work that runs or stands in a queue already: no index is touched.
+static TOUCH: Sql = Sql::new(
+    "change a Work's revision",
+    "work",
+    "UPDATE work SET revision = $3 WHERE id = $1 AND revision = $2 AND state < 3",
+);
+static KEY_OWNER: Sql = Sql::new(
+    "find the owner of a key",
+    "work_key",
+    "SELECT work FROM work_key WHERE source = $1 AND external_id = $2",
+);
+static KEYS: Sql = Sql::new(
+    "read the keys of a Work",
+    "work_key",
+    "SELECT source, external_id FROM work_key WHERE work = $1 ORDER BY source, external_id",
+);
+static ATTACH_KEY: Sql = Sql::new(
+    "attach a key",
+    "work_key",
+    "INSERT INTO work_key (source, external_id, work) VALUES ($1, $2, $3)
+     ON CONFLICT (source, external_id) DO NOTHING",
+);
+
+const IDLE: i64 = 0;
+const RUNNABLE_QUEUE: i64 = 1;
+const BLOCKED_QUEUE: i64 = 2;
+
+fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
+    let id = WorkId::from_number(columns.int()?);
+    let scope = columns.text()?;
+    let kind = columns.text()?;
+    let lifecycle = columns.word(code::lifecycle_of)?;
+    let state = columns.int()?;
+    let execution = columns.maybe_int()?.map(ExecutionId::from_number);
+    let state = match (state, execution) {
+        (code::RUNNING, Some(execution)) => WorkState::Running { execution },
+        (state, None) => {
+            code::ended_work_state(state).ok_or_else(|| columns.corrupt("an unknown state"))?
+        }
+        (_, Some(_)) => return Err(columns.corrupt("an Execution that is not running")),
+    };
+    let queue = columns.int()?;
+    let blocker: Option<String> = columns.maybe_text()?;
+    let queue = match (queue, blocker) {
+        (IDLE, None) => Queue::Idle,
+        (RUNNABLE_QUEUE, None) => Queue::Runnable,
+        (BLOCKED_QUEUE, Some(blocker)) => {
+            Queue::Blocked(Blocker::parse(&blocker).map_err(|error| columns.corrupt(error.to_string()))?)
+        }
+        _ => return Err(columns.corrupt("an unknown queue")),
+    };
+    let work = Work {
+        id,
+        scope,
+        kind,
+        lifecycle,
+        state,
+        queue,
+        queued_at: columns.time()?,
+        revision: Revision::from_number(columns.int()?),
+        attempts: columns.int()?,
+        created_at: columns.time()?,
+        ended_at: columns.maybe_time()?,
+    };
+    work.check();
+    Ok(work)
+}
+
+fn id(columns: &mut Columns<'_>) -> Result<WorkId, StoreError> {
+    columns.int().map(WorkId::from_number)
+}
+
+/// The number and the blocker of a queue.
+fn queue_columns(queue: &Queue) -> (i64, Option<String>) {
+    match queue {
+        Queue::Idle => (IDLE, None),
+        Queue::Runnable => (RUNNABLE_QUEUE, None),
+        Queue::Blocked(blocker) => (BLOCKED_QUEUE, Some(blocker.to_string())),
+    }
+}
+
+fn execution_of(state: WorkState) -> Value<'static> {
+    match state {
+        WorkState::Running { execution } => int(execution.number()),
+        WorkState::Ready | WorkState::Completed | WorkState::Failed | WorkState::Cancelled => Value::NullInt,
+    }
+}
+
+/// Whether nothing but the revision differs.
+fn only_touched(work: &Work, read: &Work) -> bool {
+    work.state == read.state
+        && work.queue == read.queue
+        && work.queued_at == read.queued_at
+        && work.attempts == read.attempts
+        && work.ended_at == read.ended_at
+}
+
+impl WorkReads for Transaction<'_> {
+    fn work(&mut self, id: WorkId) -> Result<Option<Work>, StoreError> {
+        self.db.one(&BY_ID, &[int(id.number())], decode)
+    }
+
+    fn key_owner(&mut self, key: &Key) -> Result<Option<WorkId>, StoreError> {
+        self.db.one(&KEY_OWNER, &[text(key.source.as_str()), text(key.external_id.as_str())], id)
+    }
+
+    fn keys_of(&mut self, work: WorkId) -> Result<Vec<Key>, StoreError> {
+        self.db.many(&KEYS, &[int(work.number())], |columns| {
+            Ok(Key { source: columns.text()?, external_id: columns.text()? })
+        })
+    }
+
+    fn runnable(&mut self, rows: u32) -> Result<Vec<WorkId>, StoreError> {
+        self.db.many(&RUNNABLE, &[limit(rows)], id)
+    }
+
+    fn blocked(&mut self, blocker: &Blocker, rows: u32) -> Result<Vec<WorkId>, StoreError> {
+        self.db.many(&BLOCKED, &[text(&blocker.to_string()), limit(rows)], id)
+    }
+
+    fn blockers(&mut self, rows: u32) -> Result<Vec<(Blocker, u32)>, StoreError> {
+        let mut found: Vec<(Blocker, u32)> = Vec::new();
+        let mut last = String::new();
+        while let Some(blocker) = self.db.one(&NEXT_BLOCKER, &[text(&last)], |columns| {
+            let blocker: String = columns.text()?;
+            Blocker::parse(&blocker).map_err(|error| columns.corrupt(error.to_string()))
+        })? {
+            last = blocker.to_string();
+            let count = self.counted(&COUNT_BLOCKED, &[text(&last), limit(rows)])?;
+            found.push((blocker, count));
+        }
+        Ok(found)
+    }
+
+    fn works(&mut self, filter: &WorkFilter, limit: u32) -> Result<Vec<Work>, StoreError> {
+        let state = match filter.state.as_deref().map(code::work_state_word) {
+            None => None,
+            Some(None) => return Ok(Vec::new()),
+            Some(Some(state)) => Some(int(state)),
+        };
+        let mut list = List::new(LIST.text);
+        list.only("scope = $n", filter.scope.as_ref().map(|scope| text(scope.as_str())));
+        list.only("kind = $n", filter.kind.as_ref().map(|kind| text(kind.as_str())));
+        list.only("state = $n", state);
+        list.only_pair(
+            "id IN (SELECT work FROM work_key WHERE source = $m AND external_id = $n)",
+            filter.key.as_ref().map(|key| (text(key.source.as_str()), text(key.external_id.as_str()))),
+        );
+        list.only("id < $n", filter.before.map(|before| int(before.number())));
+        let (query, values) = list.ordered("id DESC", limit);
+        self.db.listed(&LIST, &query, &values, decode)
+    }
+
+    fn work_ids(&mut self, low: WorkId, high: WorkId, rows: u32) -> Result<Vec<WorkId>, StoreError> {
+        self.db.many(&IDS, &[int(low.number()), int(high.number()), limit(rows)], id)
+    }
+
+    fn pending_inputs(&mut self, work: WorkId, rows: u32) -> Result<Vec<Input>, StoreError> {
+        self.pending(work, rows)
+    }
+
+    fn inputs_of(
+        &mut self,
+        execution: ExecutionId,
+        after: Sequence,
+        rows: u32,
+    ) -> Result<Vec<Input>, StoreError> {
+        self.consumed(execution, after, rows)
+    }
+
+    fn input(&mut self, work: WorkId, sequence: Sequence) -> Result<Option<Input>, StoreError> {
+        self.input_at(work, sequence)
+    }
+
+    fn count_runnable(&mut self, rows: u32) -> Result<u32, StoreError> {
+        self.counted(&COUNT_RUNNABLE, &[limit(rows)])
+    }
+}
+
+impl WorkWrites for Transaction<'_> {
+    fn insert_work(&mut self, work: &Work) -> Result<(), StoreError> {
+        work.check();
+        let (queue, blocker) = queue_columns(&work.queue);
+        self.db.write(
+            &INSERT,
+            &[
+                int(work.id.number()),
+                text(work.scope.as_str()),
+                text(work.kind.as_str()),
+                int(code::lifecycle(work.lifecycle)),
+                int(code::work_state(work.state)),
+                execution_of(work.state),
+                int(queue),
+                maybe_text(blocker.as_deref()),
+                time(work.queued_at),
+                int(work.revision.number()),
+                int(work.attempts),
+                time(work.created_at),
+                maybe_time(work.ended_at),
+            ],
+            1,
+        )?;
+        self.feed(Change::Work { id: work.id, state: work.state })
+    }
+
+    fn update_work(&mut self, work: &Work, read: &Work) -> Result<(), StoreError> {
+        work.check();
+        let (id, was) = (int(work.id.number()), int(read.revision.number()));
+        let revision = int(work.revision.number());
+        if only_touched(work, read) {
+            return self.db.write(&TOUCH, &[id, was, revision], 1);
+        }
+        let (queue, blocker) = queue_columns(&work.queue);
+        self.db.write(
+            &UPDATE,
+            &[
+                id,
+                was,
+                int(code::work_state(work.state)),
+                execution_of(work.state),
+                int(queue),
+                maybe_text(blocker.as_deref()),
+                time(work.queued_at),
+                revision,
+                int(work.attempts),
+                maybe_time(work.ended_at),
+            ],
+            1,
+        )?;
+        if work.state == read.state {
+            return Ok(());
+        }
+        self.feed(Change::Work { id: work.id, state: work.state })
+    }
+
+    fn attach_key(&mut self, key: &Key, work: WorkId) -> Result<(), StoreError> {
+        let values = [text(key.source.as_str()), text(key.external_id.as_str()), int(work.number())];
+        self.db.write(&ATTACH_KEY, &values, 1)
+    }
+
+    fn insert_input(&mut self, input: &Input) -> Result<(), StoreError> {
+        self.add_input(input)
+    }
+
+    fn consume_inputs(
+        &mut self,
+        work: WorkId,
+        until: Sequence,
+        execution: ExecutionId,
+    ) -> Result<u64, StoreError> {
+        self.consume(work, until, execution)
+    }
+}
