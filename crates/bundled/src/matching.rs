@@ -25,7 +25,7 @@ mod tests;
 
 use extension::{
     BoxFuture, Code, ConfigProblem, EventType, ExternalId, Handler, HandlerError, HandlerName, Key, Lifecycle,
-    Match, PreparedRoute, RouteInput, SourceName, WorkKind,
+    Match, PreparedRoute, RouteInput, SourceName, TextError, WorkKind,
 };
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ enum WorkWord {
 impl MatchRoute {
     fn read(config: &Value, problems: &mut Vec<ConfigProblem>) -> Self {
         let table = Table::root(config, &["types", "sources", "when", "work", "key", "kind"], problems);
-        let types = patterns(&table, "types", TYPE_SEPARATORS, problems);
+        let types = patterns(&table, "types", TYPE_SEPARATORS, |text| EventType::new(text).map(drop), problems);
         for (index, pattern) in types.iter().enumerate() {
             if let Pattern::Family(family) = pattern
                 && (family == "core." || family.starts_with("core."))
@@ -101,7 +101,7 @@ impl MatchRoute {
                 problems.push(ConfigProblem::at(format!("{}[{index}]", table.path("types")), message));
             }
         }
-        let sources = patterns(&table, "sources", SOURCE_SEPARATORS, problems);
+        let sources = patterns(&table, "sources", SOURCE_SEPARATORS, |text| SourceName::new(text).map(drop), problems);
         let when = table.text("when", problems).and_then(|text| {
             let compiled = Expression::compile(text);
             compiled.map_err(|problem| problems.push(ConfigProblem::at(table.path("when"), problem))).ok()
@@ -259,12 +259,20 @@ fn patterns(
     table: &Table<'_>,
     key: &str,
     separators: &[char],
+    is_valid: fn(&str) -> Result<(), TextError>,
     problems: &mut Vec<ConfigProblem>,
 ) -> Vec<Pattern> {
     let mut patterns = Vec::new();
     for (path, text) in table.texts(key, problems) {
         match Pattern::parse(text, separators) {
-            Ok(pattern) => patterns.push(pattern),
+            Ok(pattern) => {
+                if let Pattern::Exact(exact) = &pattern
+                    && let Err(error) = is_valid(exact)
+                {
+                    problems.push(ConfigProblem::at(path, error.to_string()));
+                }
+                patterns.push(pattern);
+            }
             Err(problem) => problems.push(ConfigProblem::at(path, problem)),
         }
     }

@@ -1,1 +1,317 @@
-//! Being written.
+//! The shell executor: runs a command as one turn, in a process that outlives the daemon.
+//!
+//! A small launcher of our own binary stands between the two. It holds the command back until the runtime has
+//! recorded where to find it, it alone waits for the command, and it writes how that ended into a file. So a
+//! daemon that is killed at any moment leaves one of two things behind: a launch that began nothing and never
+//! will, or a command with an identity that the next daemon can follow to the same end.
+//!
+//! The modules stand in the order a turn passes them: `config`, `environment` and `input` say what is run,
+//! `launch` starts a `launcher` over `wire`, `handle` is what the runtime keeps, `judge` reads the end, and
+//! `recovery` finds out after a crash. `process` knows processes by identity, `directory` knows the files.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use extension::{
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Epoch, ExecutionId, Executor, ExecutorName, Log, LogRequest,
+    PinError, Recovery, RunError, RunRequest, Segment, Stopped, TurnResult,
+};
+use serde_json::Value;
+
+mod config;
+mod environment;
+mod input;
+mod wire;
+mod directory;
+mod process;
+mod redact;
+mod launch;
+mod launcher;
+mod handle;
+mod judge;
+mod recovery;
+
+pub use launcher::launcher_entry;
+
+use config::Config;
+use directory::{Root, SegmentDirectory};
+use handle::Handle;
+use launch::{Abandoned, Held};
+use process::Machine;
+use recovery::{Settled, Site};
+use wire::Plan;
+
+/// The command or its launcher could not be started.
+const SPAWN_FAILED: &str = "spawn_failed";
+/// The handle could not be recorded, so nothing was started.
+const PIN_FAILED: &str = "pin_failed";
+/// Files or processes of a segment could not be read.
+const SEGMENT_UNREADABLE: &str = "segment_unreadable";
+
+/// How the executor stands in its surroundings.
+#[derive(Debug, Clone)]
+pub struct ShellOptions {
+    /// The environment that the allow-list chooses from.
+    pub environment: Vec<(String, String)>,
+}
+
+impl ShellOptions {
+    /// Chooses from this process's own environment; variables that are not UTF-8 are left out.
+    pub fn from_process() -> Self {
+        Self { environment: environment::of_this_process() }
+    }
+}
+
+/// Runs shell commands.
+#[derive(Debug)]
+pub struct ShellExecutor {
+    site: Arc<Site>,
+    launcher: PathBuf,
+    options: Arc<ShellOptions>,
+    abandoned: Abandoned,
+}
+
+impl ShellExecutor {
+    /// An executor that keeps one directory for each Execution below `root`, which it makes when it is
+    /// missing. `launcher` is a binary whose `main` begins with [`launcher_entry`]; the daemon's is
+    /// `/proc/self/exe`, which stays right when the file is replaced.
+    ///
+    /// # Errors
+    /// When the directory cannot be made, or this system has no `/proc`.
+    pub fn new(root: &Path, launcher: PathBuf, options: ShellOptions) -> io::Result<Self> {
+        let site = Site { root: Root::open(root)?, machine: Machine::here()? };
+        Ok(Self {
+            site: Arc::new(site),
+            launcher,
+            options: Arc::new(options),
+            abandoned: Abandoned::default(),
+        })
+    }
+
+    /// Deletes the content of an Execution that has ended: its input, output and artifacts. Again is fine.
+    ///
+    /// # Errors
+    /// When something could not be deleted.
+    pub async fn release(&self, execution: ExecutionId) -> io::Result<()> {
+        let site = Arc::clone(&self.site);
+        tokio::task::spawn_blocking(move || site.root.remove(execution)).await.map_err(io::Error::other)?
+    }
+
+    /// Makes the directory and starts a launcher that holds the command.
+    async fn hold(&self, request: RunRequest, config: Config) -> Result<Held, RunError> {
+        let (site, options) = (Arc::clone(&self.site), Arc::clone(&self.options));
+        let (launcher, abandoned) = (self.launcher.clone(), self.abandoned.clone());
+        let held = tokio::task::spawn_blocking(move || {
+            let directory = site.root.segment(request.execution, request.epoch);
+            let mark = site.root.mark(request.execution);
+            let plan = plan(&options.environment, &config, &request, &directory, mark)?;
+            directory.create().map_err(|error| spawn_failed("the segment's directory cannot be made", &error))?;
+            directory
+                .write_input(&input::render(&request))
+                .map_err(|error| spawn_failed("`input.json` cannot be written", &error))?;
+            launch::start(&launcher, &directory, &plan, &abandoned)
+        });
+        held.await.map_err(|error| spawn_failed("the launch was cut short", &error.into()))?
+    }
+
+    /// What a launch came to whose launcher has ended.
+    async fn settle(&self, segment: Segment, epoch: Epoch) -> Result<Settled, RunError> {
+        let site = Arc::clone(&self.site);
+        let settled = tokio::task::spawn_blocking(move || site.settle(&segment, epoch));
+        settled.await.map_err(io::Error::other).and_then(|settled| settled).map_err(unreadable)
+    }
+
+    async fn run_to_end(&self, request: RunRequest, host: &dyn AttemptHost) -> Result<TurnResult, RunError> {
+        let config = Config::parse(&request.config).map_err(|problems| {
+            let reason = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            RunError::Failed { code: SPAWN_FAILED, reason: format!("the binding's configuration is not valid: {reason}") }
+        })?;
+        if request.resource.is_some() {
+            return Err(RunError::Failed { code: SPAWN_FAILED, reason: NO_RESOURCE.to_owned() });
+        }
+        let epoch = request.epoch;
+        let mut segment = Segment {
+            execution: request.execution,
+            epoch,
+            handle: None,
+            config: request.config.clone(),
+            secrets: request.secrets.clone(),
+        };
+        let held = self.hold(request, config).await?;
+        let handle = Handle::new(self.site.machine.clone(), held.launcher, held.command, epoch).to_bytes();
+        let pinned = host.pin(handle.clone()).await;
+        let refused = pinned.err();
+        let running = if refused.is_none() { held.go() } else { held.give_up() };
+        running.end().await.map_err(unreadable)?;
+        segment.handle = Some(handle);
+        let settled = self.settle(segment, epoch).await?;
+        match (refused, settled) {
+            // Without the word to go no launcher starts anything.
+            (Some(PinError::Fenced), _) => Err(RunError::Fenced),
+            (Some(error @ (PinError::TooLarge | PinError::Store(_))), _) => {
+                Err(RunError::Failed { code: PIN_FAILED, reason: error.to_string() })
+            }
+            (None, Settled::Ended(result)) => Ok(result),
+            (None, Settled::Voided) => Err(RunError::Fenced),
+            (None, Settled::LauncherLost) => Err(launcher_lost()),
+        }
+    }
+
+    async fn observe_to_end(&self, segment: Segment) -> Result<TurnResult, RunError> {
+        let handle = segment.handle.as_deref().and_then(Handle::from_bytes);
+        let Some(handle) = handle else {
+            return Err(RunError::Failed {
+                code: SEGMENT_UNREADABLE,
+                reason: "there is no handle by which the segment could be followed".to_owned(),
+            });
+        };
+        if let Some(process) = self.site.open_adopted(&handle).map_err(unreadable)? {
+            launch::ended(process).await.map_err(unreadable)?;
+        }
+        match self.settle(segment, handle.epoch).await? {
+            Settled::Ended(result) => Ok(result),
+            Settled::Voided => Err(RunError::Fenced),
+            Settled::LauncherLost => Err(launcher_lost()),
+        }
+    }
+}
+
+/// What a launcher is to do for a request.
+fn plan(
+    environment: &[(String, String)],
+    config: &Config,
+    request: &RunRequest,
+    directory: &SegmentDirectory,
+    mark: String,
+) -> Result<Plan, RunError> {
+    if config.dir.as_ref().is_some_and(|dir| !dir.is_dir()) {
+        return Err(RunError::Failed {
+            code: SPAWN_FAILED,
+            reason: "the directory that the binding's `dir` names does not exist".to_owned(),
+        });
+    }
+    let dir = config.dir.clone().unwrap_or_else(|| directory.work());
+    Ok(Plan {
+        timeout_ms: config.timeout.map(milliseconds),
+        stop_grace_ms: milliseconds(config.stop_grace),
+        redact: request.secrets.iter().map(|(_name, secret)| secret.expose().to_owned()).collect(),
+        dir: environment::text(&dir)?,
+        command: wire::Command {
+            argv: config.argv.clone(),
+            env: environment::build(environment, config, request, directory, &mark)?,
+        },
+        mark,
+    })
+}
+
+fn milliseconds(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Why a binding's `resource` is refused.
+const NO_RESOURCE: &str = "the shell executor takes no resource; name a directory with `dir` instead";
+
+fn spawn_failed(what: &str, error: &io::Error) -> RunError {
+    RunError::Failed { code: SPAWN_FAILED, reason: format!("{what}: {error}") }
+}
+
+fn launcher_lost() -> RunError {
+    let reason = "the launcher was ended before it let the command begin; nothing was started".to_owned();
+    RunError::Failed { code: SPAWN_FAILED, reason }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
+fn unreadable(error: io::Error) -> RunError {
+    RunError::Failed { code: SEGMENT_UNREADABLE, reason: format!("the segment cannot be followed: {error}") }
+}
+
+impl Executor for ShellExecutor {
+    fn name(&self) -> ExecutorName {
+        ExecutorName::known("shell")
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { holds_until_pinned: true }
+    }
+
+    fn validate(&self, config: &Value, resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
+        let parsed = Config::parse(config);
+        if resource.is_none() {
+            return parsed.map(|config| config.describe());
+        }
+        let mut problems = parsed.err().unwrap_or_default();
+        problems.push(ConfigProblem::at("", NO_RESOURCE));
+        Err(problems)
+    }
+
+    fn run<'a>(
+        &'a self,
+        request: RunRequest,
+        host: &'a dyn AttemptHost,
+    ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+        Box::pin(self.run_to_end(request, host))
+    }
+
+    fn recover<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Recovery> {
+        let site = Arc::clone(&self.site);
+        Box::pin(async move {
+            let recovered = tokio::task::spawn_blocking(move || site.recover(&segment)).await;
+            recovered.map_err(io::Error::other).and_then(|recovered| recovered).unwrap_or_else(|error| {
+                Recovery::NotAdoptable { reason: format!("it cannot be looked at: {error}"), stopped: false }
+            })
+        })
+    }
+
+    fn observe<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+        Box::pin(self.observe_to_end(segment))
+    }
+
+    fn stop<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Stopped> {
+        let site = Arc::clone(&self.site);
+        Box::pin(async move {
+            let stopped = tokio::task::spawn_blocking(move || site.stop(&segment)).await;
+            stopped
+                .map_err(io::Error::other)
+                .and_then(|stopped| stopped)
+                .unwrap_or_else(|error| Stopped::Unverifiable { reason: error.to_string() })
+        })
+    }
+
+    fn log<'a>(&'a self, request: LogRequest) -> BoxFuture<'a, Result<Log, RunError>> {
+        let site = Arc::clone(&self.site);
+        Box::pin(async move {
+            let log = tokio::task::spawn_blocking(move || read_log(&site.root, request)).await;
+            log.map_err(io::Error::other).and_then(|log| log).map_err(unreadable)
+        })
+    }
+
+    fn artifact(&self, execution: ExecutionId, path: &str) -> Option<PathBuf> {
+        let segments = self.site.root.segments(execution).ok()?;
+        segments.last().and_then(|(_, directory)| directory.artifact(path))
+    }
+}
+
+/// Reads a piece of the newest launch's output; earlier launches of an Execution started nothing. Before the
+/// first launch, and after a release, there is none.
+fn read_log(root: &Root, request: LogRequest) -> io::Result<Log> {
+    let segments = root.segments(request.execution)?;
+    let opened = segments.last().map(|(_, directory)| File::open(directory.output()));
+    let mut file = match opened {
+        Some(Ok(file)) => file,
+        Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Some(Err(_)) | None => return Ok(Log { from: 0, bytes: Vec::new(), size: 0 }),
+    };
+    let size = file.metadata()?.len();
+    let from = match u64::try_from(request.from) {
+        Ok(from) => from.min(size),
+        Err(_negative) => size.saturating_sub(request.from.unsigned_abs()),
+    };
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    // Up to the size that is reported, although more may have been written meanwhile.
+    let length = (size - from).min(request.bytes_max as u64);
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(Log { from, bytes, size })
+}

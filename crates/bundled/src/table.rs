@@ -88,7 +88,7 @@ impl<'a> Table<'a> {
         key: &str,
         problems: &mut Vec<ConfigProblem>,
     ) -> Option<T> {
-        let parsed = self.text(key, problems)?.parse();
+        let parsed = self.text(key, problems)?.parse::<T>();
         parsed.map_err(|error| problems.push(ConfigProblem::at(self.path(key), error.to_string()))).ok()
     }
 

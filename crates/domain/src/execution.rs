@@ -240,7 +240,8 @@ impl Execution {
         Ok(self)
     }
 
-    /// Confirms an adoption: the executor found what it started, and the attempt goes on.
+    /// Confirms an adoption: the executor found what it started, and the attempt goes on. It keeps the
+    /// deadline it had; one that was lost before it could be pinned gets its deadline now.
     ///
     /// # Errors
     /// [`Fenced`] when the grant has no authority.
@@ -248,6 +249,8 @@ impl Execution {
         self.authorize(grant, now)?;
         self.state = ExecutionState::Running;
         self.recovering = false;
+        self.started_at = Some(self.started_at.unwrap_or(now));
+        self.deadline_at = Some(self.deadline_at.unwrap_or(now.after(self.timeout)));
         self.lease = Some(Lease::taken(grant.owner, now));
         Ok(self)
     }
@@ -304,3 +307,6 @@ impl Execution {
         assert!(!self.recovering || self.lease.is_some(), "{id}: recovery holds a lease");
     }
 }
+
+#[cfg(test)]
+mod tests;

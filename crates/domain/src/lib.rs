@@ -28,3 +28,5 @@ pub mod outcome;
 pub mod feed;
 pub mod store;
 
+#[cfg(test)]
+mod machines;

@@ -62,7 +62,7 @@ pub(crate) fn execution() -> Execution {
         binding: BindingName::known("shell"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
         deadline_at: None,
         handle: None,
         outcome: None,
@@ -200,7 +200,10 @@ const EXECUTION_COMMANDS: [Command<Execution>; 12] = [
     Command { name: "adopt", apply: |execution| words(execution.adopt(GRANT, NOW)) },
     Command { name: "relaunch", apply: |execution| words(execution.relaunch(GRANT, NOW)) },
     Command { name: "settle", apply: |execution| words(execution.settle(NOW)) },
-    Command { name: "recover", apply: |execution| words(execution.recover(Incarnation::from_number(2), NOW)) },
+    Command {
+        name: "recover",
+        apply: |execution| words(execution.recover(Incarnation::from_number(2), NOW)),
+    },
     Command { name: "cancel", apply: |execution| words(execution.cancel(NOW)) },
     Command {
         name: "renew, stale epoch",
@@ -243,8 +246,7 @@ fn every_state_and_command_of_an_execution() {
         ..execution()
     };
     let expired = Some(Lease { owner: OWNER, until: NOW });
-    let recorded =
-        Execution { lease: None, outcome: Some(Outcome::Completed), ..running.clone() };
+    let recorded = Execution { lease: None, outcome: Some(Outcome::Completed), ..running.clone() };
     let ended = |state, outcome| Execution {
         state,
         outcome,
@@ -264,5 +266,8 @@ fn every_state_and_command_of_an_execution() {
         ("failed", ended(ExecutionState::Failed, Some(Outcome::Failed))),
         ("cancelled", ended(ExecutionState::Cancelled, None)),
     ];
-    insta::assert_snapshot!("execution", table(&states, &EXECUTION_COMMANDS, Execution::check, show_execution));
+    insta::assert_snapshot!(
+        "execution",
+        table(&states, &EXECUTION_COMMANDS, Execution::check, show_execution)
+    );
 }

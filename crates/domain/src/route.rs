@@ -383,3 +383,5 @@ fn existing(
     })
 }
 
+#[cfg(test)]
+mod tests;

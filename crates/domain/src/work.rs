@@ -318,3 +318,6 @@ impl Work {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

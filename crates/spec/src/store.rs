@@ -45,7 +45,7 @@ pub trait StoreDriver: Sync {
 
 /// A store that outlives its process, for the cases about what does.
 pub trait DurableDriver: StoreDriver + Send {
-    /// Closes the store and opens the same database again, as a new life of the process.
+    /// Closes the store, if it is still open, and opens the same database again as a new life of the process.
     fn reopen(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -75,6 +75,7 @@ macro_rules! for_each_store_case {
             parked_event_can_be_routed
             earlier_unrouted_looks_at_the_given_lanes
             lane_backlog_lists_parked_events_too
+            event_without_a_lane_stands_alone
             unrouted_count_stops_at_its_limit
             lane_blocks_come_due_in_order
             lane_has_one_block

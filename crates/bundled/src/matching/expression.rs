@@ -4,17 +4,21 @@
 //! comprehensions multiply, `+` makes a list longer than any that came in, `matches` compiles its pattern at
 //! every call, and a deep expression recurses until the stack is gone. So an expression is measured when it
 //! is prepared and refused when it could be expensive, and what it sees of an Event is cut to size. The same
-//! Event gives the same answer on every machine.
+//! Event gives the same answer on every machine, as long as the expression does not ask for the order of a
+//! map's keys, which the language leaves open.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use cel::common::ast::{Expr, IdedExpr};
-use cel::objects::Map;
+use cel::common::types::{
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt,
+};
+use cel::common::value::Val;
 use cel::{Context, Env, ExecutionError, Value as CelValue};
-use extension::{Code, HandlerError, RouteInput, Timestamp};
+use extension::{Code, EventView, HandlerError, RouteInput};
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
@@ -106,10 +110,10 @@ impl Expression {
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         self.add_matches(&mut context);
         if self.reads_event {
-            context.add_variable_from_value("event", event(input));
+            context.add_variable_as_val("event", event(&input.event));
         }
         if self.reads_payload {
-            context.add_variable_from_value("payload", value(input.payload()));
+            context.add_variable_as_val("payload", value(input.payload()));
         }
         let answer = context.resolve(&self.root).map_err(|error| failure(&error))?;
         Ok(match &answer {
@@ -205,55 +209,58 @@ fn failure(error: &ExecutionError) -> HandlerError {
 }
 
 /// The envelope as expressions see it. Times are RFC 3339 texts.
-fn event(input: &RouteInput) -> CelValue {
-    let event = &input.event;
-    let text = |text: &str| CelValue::from(text);
-    let time = |time: Timestamp| CelValue::from(time.to_string());
+fn event(event: &EventView) -> Box<dyn Val + '_> {
     let key = event.key.as_ref().map(|key| {
         map([("source", text(key.source.as_str())), ("external_id", text(key.external_id.as_str()))])
     });
+    let or_null = |value: Option<Box<dyn Val>>| value.unwrap_or_else(|| Box::new(CelNull));
     map([
-        ("id", text(&event.id.to_string())),
+        ("id", owned(event.id)),
         ("source", text(event.source.as_str())),
         ("delivery_id", text(event.delivery_id.as_str())),
         ("type", text(event.event_type.as_str())),
         ("scope", text(event.scope.as_str())),
-        ("key", key.unwrap_or(CelValue::Null)),
-        ("work", event.work.map_or(CelValue::Null, |work| text(&work.to_string()))),
-        ("parent", event.parent.map_or(CelValue::Null, |parent| text(&parent.to_string()))),
-        ("root", text(&event.root.to_string())),
-        ("depth", CelValue::Int(event.depth)),
-        ("emitted_by", event.emitted_by.map_or(CelValue::Null, |by| text(&by.to_string()))),
-        ("occurred_at", event.occurred_at.map_or(CelValue::Null, time)),
-        ("accepted_at", time(event.accepted_at)),
+        ("key", key.unwrap_or_else(|| Box::new(CelNull))),
+        ("work", or_null(event.work.map(owned))),
+        ("parent", or_null(event.parent.map(owned))),
+        ("root", owned(event.root)),
+        ("depth", Box::new(CelInt::from(event.depth))),
+        ("emitted_by", or_null(event.emitted_by.map(owned))),
+        ("occurred_at", or_null(event.occurred_at.map(owned))),
+        ("accepted_at", owned(event.accepted_at)),
     ])
 }
 
-fn map<const N: usize>(entries: [(&str, CelValue); N]) -> CelValue {
-    let entries = entries.into_iter().map(|(name, value)| (name.into(), value)).collect();
-    CelValue::Map(Map { map: Arc::new(entries) })
+fn owned<'v>(value: impl fmt::Display) -> Box<dyn Val + 'v> {
+    Box::new(CelString::from(value.to_string()))
+}
+
+/// A text that is borrowed, since a comprehension clones what it iterates over.
+fn text(text: &str) -> Box<dyn Val + '_> {
+    Box::new(CelString::from(&text[..text.floor_char_boundary(STRING_BYTES_MAX)]))
+}
+
+fn map<'v>(entries: impl IntoIterator<Item = (&'v str, Box<dyn Val + 'v>)>) -> Box<dyn Val + 'v> {
+    let entries = entries.into_iter().map(|(name, value)| (CelMapKey::from(name), value));
+    Box::new(CelMap::from(entries.collect::<HashMap<_, _>>()))
 }
 
 /// A payload as expressions see it, cut to size.
-fn value(json: &Value) -> CelValue {
+fn value(json: &Value) -> Box<dyn Val + '_> {
     match json {
-        Value::Null => CelValue::Null,
-        Value::Bool(answer) => CelValue::Bool(*answer),
-        Value::Number(number) => number
-            .as_i64()
-            .map(CelValue::Int)
-            .or_else(|| number.as_u64().map(CelValue::UInt))
-            .unwrap_or_else(|| CelValue::Float(number.as_f64().unwrap_or(f64::NAN))),
-        Value::String(text) => CelValue::from(&text[..text.floor_char_boundary(STRING_BYTES_MAX)]),
+        Value::Null => Box::new(CelNull),
+        Value::Bool(answer) => Box::new(CelBool::from(*answer)),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => Box::new(CelInt::from(number)),
+            (None, Some(number)) => Box::new(CelUInt::from(number)),
+            (None, None) => Box::new(CelDouble::from(number.as_f64().unwrap_or(f64::NAN))),
+        },
+        Value::String(whole) => text(whole),
         Value::Array(items) => {
-            CelValue::List(Arc::new(items.iter().take(ITEMS_MAX).map(value).collect()))
+            Box::new(CelList::from(items.iter().take(ITEMS_MAX).map(value).collect::<Vec<_>>()))
         }
         Value::Object(entries) => {
-            let entries = entries.iter().take(ITEMS_MAX);
-            // Sorted first, so that the order does not depend on a hash seed.
-            let entries: BTreeMap<_, _> = entries.map(|(name, item)| (name.as_str(), value(item))).collect();
-            let entries = entries.into_iter().map(|(name, item)| (name.into(), item)).collect();
-            CelValue::Map(Map { map: Arc::new(entries) })
+            map(entries.iter().take(ITEMS_MAX).map(|(name, item)| (name.as_str(), value(item))))
         }
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! A list that is iterated over is at most [`ITEMS_MAX`] long: those of a payload are cut, literals are
 //! counted, the results of comprehensions are no longer than their ranges, and a range may not be made with
-//! `+`. With the bounds on nesting and number, that bounds the steps of an evaluation.
+//! `+`. With the bounds on nesting and number, that bounds the steps of an evaluation; that only one level
+//! may collect bounds what it holds at a time.
 
-use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::expression::ITEMS_MAX;
 
@@ -48,7 +49,7 @@ pub(crate) fn depth(root: &IdedExpr) -> Result<(), String> {
 /// What is wrong, in words that repeat nothing of the expression.
 pub(crate) fn measure(root: &IdedExpr, is_declared: fn(&IdedExpr) -> bool) -> Result<Measured, String> {
     let mut walk = Walk { measured: Measured::default(), names: Vec::new(), is_declared };
-    walk.visit(root, Place { nested: 0, in_range: false })?;
+    walk.visit(root, Place { nested: 0, in_range: false, collected: false })?;
     Ok(walk.measured)
 }
 
@@ -58,6 +59,8 @@ struct Place {
     nested: usize,
     /// Whether what it gives may be iterated over.
     in_range: bool,
+    /// Whether the comprehension around it is a `map` or `filter`, which keeps what each step gives.
+    collected: bool,
 }
 
 struct Walk {
@@ -71,38 +74,47 @@ impl Walk {
     fn visit(&mut self, node: &IdedExpr, place: Place) -> Result<(), String> {
         match &node.expr {
             Expr::Unspecified => Err("is not a CEL expression".to_owned()),
-            Expr::Literal(_) | Expr::Select(_) | Expr::Map(_) | Expr::Struct(_) => self.descend(node, place),
-            Expr::List(list) if list.elements.len() > ITEMS_MAX => {
-                Err(format!("has a list of more than {ITEMS_MAX} items"))
+            Expr::List(_) | Expr::Map(_) if children(node).len() > ITEMS_MAX => {
+                Err(format!("has a list of more than {ITEMS_MAX} items, or a map of half as many"))
             }
-            Expr::List(_) => self.descend(node, place),
+            Expr::Literal(_) | Expr::Select(_) | Expr::List(_) | Expr::Map(_) | Expr::Struct(_) => {
+                self.descend(node, place)
+            }
             Expr::Ident(name) => self.name(node, name),
             Expr::Call(call) => {
                 self.call(call, place)?;
                 self.descend(node, place)
             }
-            Expr::Comprehension(comprehension) => {
-                self.measured.comprehensions += 1;
-                if self.measured.comprehensions > COMPREHENSIONS_MAX {
-                    return Err(format!("has more than {COMPREHENSIONS_MAX} comprehensions"));
-                }
-                if place.nested == NESTED_MAX {
-                    return Err(format!("nests more than {NESTED_MAX} comprehensions"));
-                }
-                self.visit(&comprehension.iter_range, Place { in_range: true, ..place })?;
-                self.visit(&comprehension.accu_init, place)?;
-                let known = self.names.len();
-                self.names.push(comprehension.iter_var.clone());
-                self.names.extend(comprehension.iter_var2.clone());
-                self.names.push(comprehension.accu_var.clone());
-                let inside = Place { nested: place.nested + 1, ..place };
-                for part in [&comprehension.loop_cond, &comprehension.loop_step, &comprehension.result] {
-                    self.visit(part, inside)?;
-                }
-                self.names.truncate(known);
-                Ok(())
-            }
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension, place),
         }
+    }
+
+    fn comprehension(&mut self, part: &ComprehensionExpr, place: Place) -> Result<(), String> {
+        self.measured.comprehensions += 1;
+        if self.measured.comprehensions > COMPREHENSIONS_MAX {
+            return Err(format!("has more than {COMPREHENSIONS_MAX} comprehensions"));
+        }
+        if place.nested == NESTED_MAX {
+            return Err(format!("nests more than {NESTED_MAX} comprehensions"));
+        }
+        let collected = collects(&part.loop_step);
+        if collected && place.collected {
+            return Err("has a `map` or `filter` inside another".to_owned());
+        }
+        // The start of an accumulator is what an optional's macros bind their variable to.
+        for range in [&part.iter_range, &part.accu_init] {
+            self.visit(range, Place { in_range: true, ..place })?;
+        }
+        let known = self.names.len();
+        self.names.push(part.iter_var.clone());
+        self.names.extend(part.iter_var2.clone());
+        self.names.push(part.accu_var.clone());
+        let inside = Place { nested: place.nested + 1, collected: place.collected || collected, ..place };
+        for step in [&part.loop_cond, &part.loop_step, &part.result] {
+            self.visit(step, inside)?;
+        }
+        self.names.truncate(known);
+        Ok(())
     }
 
     fn descend(&mut self, node: &IdedExpr, place: Place) -> Result<(), String> {
@@ -149,6 +161,14 @@ impl Walk {
 /// Whether this is the step by which `map`, `filter` and `exists_one` collect. Its `@` can't be written.
 fn adds_to_result(call: &CallExpr) -> bool {
     matches!(call.args.first().map(|first| &first.expr), Some(Expr::Ident(name)) if name.starts_with('@'))
+}
+
+/// Whether a step of a comprehension appends to a list.
+fn collects(step: &IdedExpr) -> bool {
+    let Expr::Call(call) = &step.expr else { return false };
+    let appends = adds_to_result(call) && matches!(call.args.last().map(|last| &last.expr), Some(Expr::List(_)));
+    // `filter`, and `map` with a condition, append or leave the list as it is.
+    appends || (call.func_name == "_?_:_" && call.args.iter().any(collects))
 }
 
 fn literal() -> IdedExpr {

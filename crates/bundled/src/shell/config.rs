@@ -1,10 +1,12 @@
-//! A binding's own configuration: read by hand, so that every problem is found at once and none repeats a value.
+//! A binding's own configuration: every problem is found at once, and none repeats a value.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use extension::ConfigProblem;
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::table::Table;
 
 /// What may stand in a binding's configuration.
 const KEYS: [&str; 7] = ["command", "argv", "env", "dir", "timeout_seconds", "pass_env", "stop_grace_seconds"];
@@ -16,6 +18,8 @@ const STOP_GRACE_SECONDS_MAX: u64 = 3600;
 const STOP_GRACE_SECONDS_DEFAULT: u64 = 10;
 /// The kernel takes no longer argument.
 const ARGUMENT_BYTES_MAX: usize = (128 << 10) - 1;
+/// What the kernel takes as an argument, in words.
+const ARGUMENT_FORM: &str = "without NUL and shorter than 128 KiB";
 /// The most entries of a list or map.
 const ENTRIES_MAX: usize = 1000;
 /// The most characters of a command that are shown to people.
@@ -41,11 +45,9 @@ pub(super) struct Config {
 impl Config {
     /// Reads and checks a configuration.
     pub(super) fn parse(config: &Value) -> Result<Self, Vec<ConfigProblem>> {
-        let Value::Object(map) = config else {
-            return Err(vec![ConfigProblem::at("", "expected a table with `command` or `argv`")]);
-        };
-        let mut reader = Reader { map, problems: Vec::new() };
-        reader.refuse_unknown_keys();
+        let mut problems = Vec::new();
+        let table = Table::root(config, &KEYS, &mut problems);
+        let mut reader = Reader { table, problems };
         let read = Self {
             argv: reader.argv(),
             env: reader.env(),
@@ -85,7 +87,7 @@ impl Config {
 const SHELL: &str = "/bin/sh";
 
 struct Reader<'a> {
-    map: &'a Map<String, Value>,
+    table: Table<'a>,
     problems: Vec<ConfigProblem>,
 }
 
@@ -94,67 +96,48 @@ impl Reader<'_> {
         self.problems.push(ConfigProblem::at(path, message));
     }
 
-    fn refuse_unknown_keys(&mut self) {
-        let unknown: Vec<&String> = self.map.keys().filter(|key| !KEYS.contains(&key.as_str())).collect();
-        for key in unknown {
-            let message = match nearest(key) {
-                Some(known) => format!("unknown key; did you mean `{known}`?"),
-                None => format!("unknown key; known are {}", KEYS.map(|key| format!("`{key}`")).join(", ")),
-            };
-            self.problem(key.as_str(), message);
-        }
-    }
-
     fn argv(&mut self) -> Vec<String> {
-        match (self.map.get("command"), self.map.get("argv")) {
-            (Some(_), Some(_)) => {
-                self.problem("", "give either `command` or `argv`, not both");
-                Vec::new()
-            }
+        match (self.table.get("command"), self.table.get("argv")) {
+            (Some(_), Some(_)) => self.problem("", "give either `command` or `argv`, not both"),
             (None, None) => {
                 self.problem("", "needs `command` (a line for /bin/sh) or `argv` (a list: program and arguments)");
-                Vec::new()
             }
             (Some(command), None) => match command.as_str() {
                 Some(line) if !line.trim().is_empty() && is_argument(line) => {
-                    vec![SHELL.to_owned(), "-c".to_owned(), line.to_owned()]
+                    return vec![SHELL.to_owned(), "-c".to_owned(), line.to_owned()];
                 }
-                _unfit => {
-                    let message =
-                        format!("expected a text that is not empty, has no NUL and at most {ARGUMENT_BYTES_MAX} bytes");
-                    self.problem("command", message);
-                    Vec::new()
-                }
+                _unfit => self.problem("command", format!("must be a text that is not blank, {ARGUMENT_FORM}")),
             },
-            (None, Some(list)) => {
-                let argv = self.texts("argv", list, is_argument, "a text without NUL");
-                if argv.first().is_none_or(|program| program.trim().is_empty()) {
-                    self.problem("argv", "expected a list that begins with a program");
+            (None, Some(_)) => {
+                let argv = self.texts("argv", is_argument, ARGUMENT_FORM);
+                if argv.first().is_some_and(|program| program.trim().is_empty()) {
+                    self.problem("argv[0]", "must be a program");
                 }
-                argv
+                return argv;
             }
         }
+        Vec::new()
     }
 
-    fn texts(&mut self, key: &str, list: &Value, fits: fn(&str) -> bool, form: &str) -> Vec<String> {
-        let Some(list) = list.as_array().filter(|list| list.len() <= ENTRIES_MAX) else {
-            self.problem(key, format!("expected a list of at most {ENTRIES_MAX} texts"));
-            return Vec::new();
-        };
-        let mut texts = Vec::new();
-        for (index, entry) in list.iter().enumerate() {
-            match entry.as_str() {
-                Some(text) if fits(text) => texts.push(text.to_owned()),
-                _unfit => self.problem(format!("{key}[{index}]"), format!("expected {form}")),
+    fn texts(&mut self, key: &str, fits: fn(&str) -> bool, form: &str) -> Vec<String> {
+        let mut fitting = Vec::new();
+        for (path, text) in self.table.texts(key, &mut self.problems) {
+            if fits(text) {
+                fitting.push(text.to_owned());
+            } else {
+                self.problems.push(ConfigProblem::at(path, format!("must be {form}")));
             }
         }
-        texts
+        if fitting.len() > ENTRIES_MAX {
+            self.problem(key, format!("must have at most {ENTRIES_MAX} entries"));
+        }
+        fitting
     }
 
     fn env(&mut self) -> Vec<(String, String)> {
-        let Some(env) = self.map.get("env") else { return Vec::new() };
+        let Some(env) = self.table.get("env") else { return Vec::new() };
         let Some(env) = env.as_object().filter(|env| env.len() <= ENTRIES_MAX) else {
-            self.problem("env", format!("expected a table of at most {ENTRIES_MAX} variables"));
+            self.problem("env", format!("must be a table of at most {ENTRIES_MAX} variables"));
             return Vec::new();
         };
         let mut variables = Vec::new();
@@ -165,33 +148,32 @@ impl Reader<'_> {
             } else if let Some(text) = value.as_str().filter(|text| is_argument(text)) {
                 variables.push((name.clone(), text.to_owned()));
             } else {
-                self.problem(path, "expected a text without NUL");
+                self.problem(path, format!("must be a text, {ARGUMENT_FORM}"));
             }
         }
         variables
     }
 
     fn pass_env(&mut self) -> Vec<String> {
-        let Some(list) = self.map.get("pass_env") else { return Vec::new() };
         let fits = |name: &str| check_variable(name).is_ok();
-        self.texts("pass_env", list, fits, "the name of a variable that the runtime does not set itself")
+        self.texts("pass_env", fits, "the name of a variable that the runtime does not set itself")
     }
 
     fn dir(&mut self) -> Option<PathBuf> {
-        let dir = self.map.get("dir")?;
+        let dir = self.table.get("dir")?;
         let path = dir.as_str().filter(|text| is_argument(text)).map(PathBuf::from);
         let path = path.filter(|path| path.is_absolute());
         if path.is_none() {
-            self.problem("dir", "expected an absolute path");
+            self.problem("dir", "must be an absolute path");
         }
         path
     }
 
     fn seconds(&mut self, key: &str, min: u64, max: u64) -> Option<Duration> {
-        let value = self.map.get(key)?;
+        let value = self.table.get(key)?;
         let seconds = value.as_u64().filter(|seconds| (min..=max).contains(seconds));
         if seconds.is_none() {
-            self.problem(key, format!("expected a whole number of seconds from {min} to {max}"));
+            self.problem(key, format!("must be a whole number of seconds from {min} to {max}"));
         }
         seconds.map(Duration::from_secs)
     }
@@ -208,34 +190,12 @@ pub(super) fn check_variable(name: &str) -> Result<(), &'static str> {
     let formed = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if !formed {
-        return Err("expected a name of letters, digits and `_` that does not begin with a digit");
+        return Err("must be a name of letters, digits and `_` that does not begin with a digit");
     }
     if super::environment::is_reserved(name) {
         return Err("the runtime sets this variable itself; choose another name");
     }
     Ok(())
-}
-
-/// The known key that is spelled most alike, when one is close enough to be meant.
-fn nearest(key: &str) -> Option<&'static str> {
-    let (distance, known) = KEYS.iter().map(|known| (edit_distance(key, known), *known)).min()?;
-    (distance <= known.len() / 3 + 1).then_some(known)
-}
-
-/// How many letters must be added, dropped or changed.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, letter) in left.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, other) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]
@@ -269,15 +229,15 @@ mod tests {
 
     #[test]
     fn parse_refuses_what_is_wrong_without_repeating_it() {
-        refused(&json!(null), "", "expected a table");
+        refused(&json!(null), "", "needs `command`");
         refused(&json!({}), "", "needs `command`");
         refused(&json!({"command": "a", "argv": ["a"]}), "", "not both");
-        refused(&json!({"command": " "}), "command", "not empty");
-        refused(&json!({"command": "a\u{0}b"}), "command", "no NUL");
-        refused(&json!({"argv": []}), "argv", "begins with a program");
-        refused(&json!({"argv": ["a", 3]}), "argv[1]", "expected a text");
+        refused(&json!({"command": " "}), "command", "not blank");
+        refused(&json!({"command": "a\u{0}b"}), "command", "without NUL");
+        refused(&json!({"argv": []}), "argv", "must not be an empty list");
+        refused(&json!({"argv": ["a", 3]}), "argv[1]", "must be a text");
         refused(&json!({"command": "a", "comand": "b"}), "comand", "did you mean `command`?");
-        refused(&json!({"command": "a", "timeout": 5}), "timeout", "unknown key");
+        refused(&json!({"command": "a", "timeout": 5}), "timeout", "`timeout_seconds`");
         refused(&json!({"command": "a", "timeout_secnds": 5}), "timeout_secnds", "`timeout_seconds`");
         refused(&json!({"command": "a", "timeout_seconds": 0}), "timeout_seconds", "from 1 to");
         refused(&json!({"command": "a", "stop_grace_seconds": 1.5}), "stop_grace_seconds", "whole number");

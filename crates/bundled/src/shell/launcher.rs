@@ -153,19 +153,20 @@ fn is_told_to_go(socket: &mut UnixStream, daemon: &OwnedFd) -> io::Result<bool> 
 }
 
 /// Lets the command begin, follows it to its end, records that, and ends what it left running.
-fn run(mut held: Held, segment: &SegmentDirectory) -> io::Result<()> {
-    let command = held.command.open()?;
+fn run(held: Held, segment: &SegmentDirectory) -> io::Result<()> {
+    let Held { plan, launcher, command, mut gate, redaction } = held;
+    let process = command.open()?;
     // The stage may have died meanwhile; then its end is the result.
-    held.gate.write_all(&[GO]).or_else(|error| {
+    gate.write_all(&[GO]).or_else(|error| {
         if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
     })?;
-    drop(held.gate);
+    drop(gate);
     let timed_out = Arc::new(AtomicBool::new(false));
-    let grace = Duration::from_millis(held.plan.stop_grace_ms);
-    if let (Some(timeout_ms), Some(command)) = (held.plan.timeout_ms, command) {
-        let (timed_out, mark, launcher) = (Arc::clone(&timed_out), held.plan.mark.clone(), held.launcher);
+    let grace = Duration::from_millis(plan.stop_grace_ms);
+    if let (Some(timeout_ms), Some(process)) = (plan.timeout_ms, process) {
+        let (timed_out, mark) = (Arc::clone(&timed_out), plan.mark.clone());
         std::thread::spawn(move || -> io::Result<()> {
-            if !wait_readable(&[command.as_fd()], Some(Duration::from_millis(timeout_ms)))?[0] {
+            if !wait_readable(&[process.as_fd()], Some(Duration::from_millis(timeout_ms)))?[0] {
                 timed_out.store(true, Ordering::Release);
                 // Who survives this is met again below, or by the daemon.
                 let _survivors = Tree { launcher: Some(launcher), mark: &mark }.stop(grace)?;
@@ -173,12 +174,12 @@ fn run(mut held: Held, segment: &SegmentDirectory) -> io::Result<()> {
             Ok(())
         });
     }
-    let end = wait_for(held.command.pid)?;
+    let end = wait_for(command.pid)?;
     let status = Status { end, timed_out: timed_out.load(Ordering::Acquire), ended_at: wall_micros() };
     // First, because the rest may take long, and a status makes an attempt finished whatever happens then.
     segment.write_status(&status)?;
-    end_orphans(&held, grace)?;
-    match held.redaction {
+    end_orphans(Tree { launcher: Some(launcher), mark: &plan.mark }, grace)?;
+    match redaction {
         // Every writer is gone, so the pipe is at its end.
         Some(thread) => thread.join().map_err(|_panic| io::Error::other("the redacting writer panicked"))?,
         None => Ok(()),
@@ -207,11 +208,10 @@ fn end_of(status: WaitStatus) -> Option<End> {
 
 /// Ends what the command left running. As every orphan becomes a child of the launcher, having no child
 /// means having no tree: the usual case costs one call.
-fn end_orphans(held: &Held, grace: Duration) -> io::Result<()> {
+fn end_orphans(tree: Tree<'_>, grace: Duration) -> io::Result<()> {
     if !has_children()? {
         return Ok(());
     }
-    let tree = Tree { launcher: Some(held.launcher), mark: &held.plan.mark };
     let _survivors = tree.stop(grace)?;
     has_children().map(|_left| ())
 }

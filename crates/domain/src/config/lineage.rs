@@ -41,10 +41,10 @@ pub(super) fn tree(configuration: &Configuration, problems: &mut Vec<Problem>) -
         }
     }
     let mut order: Vec<(usize, usize)> = Vec::new();
-    for index in 0..configuration.scopes.len() {
+    for (index, sound) in is_sound.iter_mut().enumerate() {
         match depth(index, &parents) {
             Depth::Cycle { member } => {
-                is_sound[index] = false;
+                *sound = false;
                 if member {
                     let message = "the scope is its own ancestor";
                     problems.push(Problem::new(
@@ -59,7 +59,7 @@ pub(super) fn tree(configuration: &Configuration, problems: &mut Vec<Problem>) -
                     let message = format!("a line of descent has at most {SCOPE_DEPTH_MAX} scopes");
                     problems.push(Problem::new(format!("scopes[{index}].parent"), ProblemCode::TooDeep, message));
                 }
-                is_sound[index] &= depth <= SCOPE_DEPTH_MAX;
+                *sound &= depth <= SCOPE_DEPTH_MAX;
                 order.push((depth, index));
             }
         }

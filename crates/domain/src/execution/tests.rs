@@ -143,7 +143,10 @@ fn adopt_goes_on_with_the_deadline_it_had() {
     let over = pinned.lease.unwrap().until;
     let grant = Grant { owner: OTHER, epoch: Epoch::from_number(2) };
     let recovering = pinned.clone().recover(OTHER, over).unwrap();
-    assert_eq!(recovering.clone().adopt(GRANT, over), Err(Fenced::Epoch { presented: GRANT.epoch, current: grant.epoch }));
+    assert_eq!(
+        recovering.clone().adopt(GRANT, over),
+        Err(Fenced::Epoch { presented: GRANT.epoch, current: grant.epoch })
+    );
     let adopted = recovering.adopt(grant, over).unwrap();
     adopted.check();
     assert!(!adopted.recovering);
@@ -151,6 +154,14 @@ fn adopt_goes_on_with_the_deadline_it_had() {
         (adopted.state, adopted.deadline_at, adopted.handle),
         (ExecutionState::Running, pinned.deadline_at, pinned.handle)
     );
+}
+
+#[test]
+fn adopt_starts_the_deadline_of_what_was_never_pinned() {
+    let (recovering, grant) = recovered();
+    let adopted = recovering.adopt(grant, lease_end()).unwrap();
+    assert_eq!(adopted.started_at, Some(lease_end()));
+    assert_eq!(adopted.deadline_at, Some(lease_end().after(Duration::from_mins(1))));
 }
 
 #[test]

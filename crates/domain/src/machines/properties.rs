@@ -92,11 +92,7 @@ fn execution_command() -> impl Strategy<Value = ExecutionCommand> {
 }
 
 /// The Execution after the command; none when the command is refused.
-fn apply_to_execution(
-    execution: &Execution,
-    command: ExecutionCommand,
-    now: Timestamp,
-) -> Option<Execution> {
+fn apply_to_execution(execution: &Execution, command: ExecutionCommand, now: Timestamp) -> Option<Execution> {
     let execution = execution.clone();
     match command {
         ExecutionCommand::Pin(grant) => execution.pin(grant, handle(), now).ok(),

@@ -71,7 +71,10 @@ pub async fn feed_is_silent_about_anything_but_states(driver: &impl StoreDriver)
         tx.update_execution(&renewed, execution)?;
         let again = domain::execution::Execution { epoch: Epoch::from_number(2), ..renewed.clone() };
         tx.update_execution(&again, &renewed)?;
-        tx.update_work(&Work { revision: started.work.revision.next(), ..started.work.clone() }, &started.work)?;
+        tx.update_work(
+            &Work { revision: started.work.revision.next(), ..started.work.clone() },
+            &started.work,
+        )?;
         tx.update_work(&idle(&work(2)), &work(2))?;
         let late = accept(tx, &event(3))?;
         tx.insert_input(&input(&work(2), &late))

@@ -196,6 +196,33 @@ pub async fn lane_backlog_lists_parked_events_too(driver: &impl StoreDriver) {
     assert_eq!(all, [first, third, fourth]);
 }
 
+/// Nothing orders an Event without a lane: it stands behind no other, and a block of it is its own, filed
+/// under the negative of its sequence.
+pub async fn event_without_a_lane_stands_alone(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let events = accept_in(driver, &[LaneId::NONE, LaneId::NONE]).await;
+    let [first, second] = [0, 1].map(|index: usize| events[index].sequence);
+    let alone = LaneId::from_number(-second.number());
+    write(store, move |tx| {
+        tx.park_unrouted(first)?;
+        tx.park_unrouted(second)
+    })
+    .await;
+    let (earlier, backlog, none) = read(store, move |snapshot| {
+        Ok((
+            snapshot.earlier_unrouted(&[LaneId::NONE], second)?,
+            snapshot.unrouted_in_lane(alone, second.next(), 9)?,
+            snapshot.unrouted_in_lane(LaneId::NONE, second.next(), 9)?,
+        ))
+    })
+    .await;
+    assert_eq!(earlier, None);
+    assert_eq!(backlog, [second]);
+    assert_eq!(none, []);
+    assert_eq!(write(store, move |tx| tx.unpark_lane(alone, 9)).await, 1);
+    assert_eq!(read(store, |snapshot| candidates(snapshot)).await, [second]);
+}
+
 /// How many wait is counted no further than asked.
 pub async fn unrouted_count_stops_at_its_limit(driver: &impl StoreDriver) {
     accept_in(driver, &[RED, BLUE, RED]).await;
@@ -243,7 +270,7 @@ pub async fn lane_blocks_come_due_in_order(driver: &impl StoreDriver) {
         ))
     })
     .await;
-    assert_eq!(one, [blue.clone()]);
+    assert_eq!(one, std::slice::from_ref(&blue));
     assert_eq!(two, [blue.clone(), free.clone()]);
     assert_eq!(limited, [blue.clone(), free.clone()]);
     assert_eq!(next, Some(second(10)));

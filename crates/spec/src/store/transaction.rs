@@ -238,13 +238,13 @@ fn acceptance(store: &Store) -> Request<(Sequence, bool)> {
 }
 
 /// A request that claims Work 1 with what is pending; answers the last sequence it saw and how many it took.
-fn claim(store: &Store, trigger: Input) -> Request<(Sequence, u64)> {
-    let store = store.clone();
+fn claim(store: &Store, trigger: &Input) -> Request<(Sequence, u64)> {
+    let (store, id, cause) = (store.clone(), trigger.work, trigger.event);
     Box::pin(async move {
         write(&store, move |tx| {
             let seen = tx.last_sequence();
-            let before = tx.work(trigger.work)?.expect("the Work was written before");
-            let trigger = tx.event(trigger.event)?.expect("the Event was written before");
+            let before = tx.work(id)?.expect("the Work was written before");
+            let trigger = tx.event(cause)?.expect("the Event was written before");
             let execution = execution(1, &before, &trigger);
             tx.insert_execution(&execution)?;
             tx.update_work(&running(&before, execution.id), &before)?;
@@ -269,7 +269,7 @@ async fn ready_work(store: &Store) -> Input {
 pub async fn claim_sees_an_acceptance_before_it(driver: &impl StoreDriver) {
     let store = driver.store().clone();
     let trigger = ready_work(&store).await;
-    let (accepting, claiming) = (acceptance(&store), claim(&store, trigger));
+    let (accepting, claiming) = (acceptance(&store), claim(&store, &trigger));
     let requests: Vec<Request<Seen>> = vec![
         Box::pin(async move { Seen::Acceptance(accepting.await) }),
         Box::pin(async move { Seen::Claim(claiming.await) }),
@@ -289,7 +289,7 @@ pub async fn claim_sees_an_acceptance_before_it(driver: &impl StoreDriver) {
 pub async fn acceptance_sees_a_claim_before_it(driver: &impl StoreDriver) {
     let store = driver.store().clone();
     let trigger = ready_work(&store).await;
-    let (claiming, accepting) = (claim(&store, trigger), acceptance(&store));
+    let (claiming, accepting) = (claim(&store, &trigger), acceptance(&store));
     let requests: Vec<Request<Seen>> = vec![
         Box::pin(async move { Seen::Claim(claiming.await) }),
         Box::pin(async move { Seen::Acceptance(accepting.await) }),

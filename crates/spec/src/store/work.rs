@@ -304,7 +304,7 @@ pub async fn consumed_input_stays_where_it_is(driver: &impl StoreDriver) {
     .await;
     let input = input.expect("the Event became input");
     assert_eq!(input.consumed_by, Some(first_id));
-    assert_eq!(of_first, [input.clone()]);
+    assert_eq!(of_first, std::slice::from_ref(&input));
 
     let again = Input { consumed_by: None, ..input };
     let refused = store.transact("case", move |tx| tx.insert_input(&again)).await;

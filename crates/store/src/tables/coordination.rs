@@ -3,7 +3,7 @@
 use domain::store::StoreError;
 use domain::time::Timestamp;
 
-use crate::db::{Columns, Db, Sql, Value, int, time};
+use crate::db::{self, Columns, Db, Sql, Value, int, time};
 
 /// What a writer needs to know of the database before it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,22 +14,15 @@ pub(crate) struct Coordination {
     pub(crate) clock: Timestamp,
 }
 
-pub(crate) static READ: Sql = Sql::new(
+static READ: Sql = Sql::new(
     "read the coordination row",
     "coordination",
     "SELECT next_sequence, clock FROM coordination WHERE id = 1",
 );
 
-pub(crate) static ADVANCE: Sql = Sql::new(
+// The time may go back: a step of the wall clock that was too large to clamp has been accepted.
+static ADVANCE: Sql = Sql::new(
     "advance the coordination row",
-    "coordination",
-    "UPDATE coordination SET next_sequence = $1, clock = CASE WHEN clock > $2 THEN clock ELSE $2 END
-     WHERE id = 1",
-);
-
-/// As [`ADVANCE`], for a clock that was found to have been far ahead: it may go back.
-pub(crate) static REWIND: Sql = Sql::new(
-    "set the coordination row",
     "coordination",
     "UPDATE coordination SET next_sequence = $1, clock = $2 WHERE id = 1",
 );
@@ -49,17 +42,17 @@ static INSERT_WRITER: Sql = Sql::new(
 static BATCH: Sql =
     Sql::new("read the writer's last batch", "writer", "SELECT batch FROM writer WHERE incarnation = $1");
 
-pub(crate) static NOTE_BATCH: Sql =
+static NOTE_BATCH: Sql =
     Sql::new("note the writer's batch", "writer", "UPDATE writer SET batch = $2 WHERE incarnation = $1");
 
 fn one<T>(
-    db: &mut dyn Db,
+    on: &mut dyn Db,
     sql: &'static Sql,
     values: &[Value<'_>],
     decode: impl Fn(&mut Columns<'_>) -> Result<T, StoreError>,
 ) -> Result<Option<T>, StoreError> {
     let mut found = None;
-    db.query(sql, values, &mut |row| {
+    on.query(sql, values, &mut |row| {
         found = Some(decode(&mut Columns::new(sql.table, row))?);
         Ok(())
     })?;
@@ -76,14 +69,14 @@ pub(crate) fn read(db: &mut dyn Db) -> Result<Coordination, StoreError> {
 
 /// Registers a new life of a process. Returns its incarnation.
 pub(crate) fn register(db: &mut dyn Db, now: Timestamp) -> Result<i64, StoreError> {
-    let newest = one(db, &NEWEST_WRITER, &[], Columns::int)?.unwrap_or(0);
+    let newest = one(db, &NEWEST_WRITER, &[], db::number)?.unwrap_or(0);
     db.write(&INSERT_WRITER, &[int(newest + 1), time(now)], 1)?;
     Ok(newest + 1)
 }
 
 /// The last batch that a life of a process committed.
 pub(crate) fn batch(db: &mut dyn Db, incarnation: i64) -> Result<i64, StoreError> {
-    one(db, &BATCH, &[int(incarnation)], Columns::int)?.ok_or(StoreError::Conflict { what: BATCH.what })
+    one(db, &BATCH, &[int(incarnation)], db::number)?.ok_or(StoreError::Conflict { what: BATCH.what })
 }
 
 /// The last statements of a transaction: where sequences go on, the highest time, and which batch it was.

@@ -9,7 +9,7 @@ use domain::text::{DeliveryId, SourceName};
 use domain::time::Timestamp;
 
 use super::{code, list::List};
-use crate::db::{Columns, Sql, blob, int, limit, maybe_int, maybe_text, maybe_time, text, time};
+use crate::db::{self, Columns, Sql, blob, int, limit, maybe_int, maybe_text, maybe_time, text, time};
 use crate::tx::Transaction;
 
 macro_rules! select {
@@ -123,7 +123,7 @@ impl EventReads for Transaction<'_> {
     }
 
     fn derived_in_minute(&mut self, root: EventId, minute: i64) -> Result<i64, StoreError> {
-        let count = self.db.one(&ROOT_MINUTE, &[int(root.number()), int(minute)], Columns::int)?;
+        let count = self.db.one(&ROOT_MINUTE, &[int(root.number()), int(minute)], db::number)?;
         Ok(count.unwrap_or(0))
     }
 

@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 
 use super::code;
 use super::list::List;
-use crate::db::{Columns, Sql, blob, int, limit, maybe_blob, maybe_int, maybe_time, text, time};
+use crate::db::{self, Columns, Sql, blob, int, limit, maybe_blob, maybe_int, maybe_time, text, time};
 use crate::tx::Transaction;
 
 macro_rules! select {
@@ -21,7 +21,7 @@ macro_rules! select {
         concat!(
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
             "trigger_sequence, binding, executor, generation, timeout, deadline_at, handle, outcome, ",
-            "claimed_at, started_at, ended_at FROM execution",
+            "claimed_at, started_at, ended_at, unstopped FROM execution",
             $rest
         )
     };
@@ -58,20 +58,27 @@ static UNSETTLED: Sql = Sql::new(
     "execution",
     select!(" WHERE state < 4 AND outcome IS NOT NULL ORDER BY id LIMIT $1"),
 );
+static UNSTOPPED: Sql = Sql::new(
+    "find Executions to stop",
+    "execution",
+    select!(" WHERE unstopped = 1 ORDER BY id LIMIT $1"),
+);
 static INSERT: Sql = Sql::new(
     "claim an Execution",
     "execution",
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, binding, executor, generation, timeout, deadline_at, handle, outcome,
-        claimed_at, started_at, ended_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+        claimed_at, started_at, ended_at, unstopped)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+        $22)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
     "change an Execution",
     "execution",
     "UPDATE execution SET state = $3, epoch = $4, lease_owner = $5, lease_until = $6, recovering = $7,
-        deadline_at = $8, handle = $9, outcome = $10, started_at = $11, ended_at = $12
+        deadline_at = $8, handle = $9, outcome = $10, started_at = $11, ended_at = $12,
+        unstopped = $13
      WHERE id = $1 AND epoch = $2 AND state < 4",
 );
 // A renewal, the most frequent change of all: it touches one index.
@@ -79,6 +86,11 @@ static RENEW: Sql = Sql::new(
     "renew a lease",
     "execution",
     "UPDATE execution SET lease_owner = $3, lease_until = $4 WHERE id = $1 AND epoch = $2 AND state < 4",
+);
+static STOPPED: Sql = Sql::new(
+    "note that an Execution stopped",
+    "execution",
+    "UPDATE execution SET unstopped = 0 WHERE id = $1 AND unstopped = 1",
 );
 static RESULT: Sql =
     Sql::new("read a result", "turn_result", "SELECT body FROM turn_result WHERE execution = $1");
@@ -120,6 +132,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
         claimed_at: columns.time()?,
         started_at: columns.maybe_time()?,
         ended_at: columns.maybe_time()?,
+        unstopped: columns.flag()?,
     };
     execution.check();
     Ok(execution)
@@ -137,6 +150,7 @@ fn only_renewed(execution: &Execution, read: &Execution) -> bool {
         && execution.outcome == read.outcome
         && execution.started_at == read.started_at
         && execution.ended_at == read.ended_at
+        && execution.unstopped == read.unstopped
 }
 
 fn micros(duration: Duration) -> i64 {
@@ -157,11 +171,15 @@ impl ExecutionReads for Transaction<'_> {
     }
 
     fn next_expiry(&mut self) -> Result<Option<Timestamp>, StoreError> {
-        self.db.one(&NEXT_EXPIRY, &[], Columns::time)
+        self.db.one(&NEXT_EXPIRY, &[], db::moment)
     }
 
     fn unsettled(&mut self, rows: u32) -> Result<Vec<Execution>, StoreError> {
         self.db.many(&UNSETTLED, &[limit(rows)], decode)
+    }
+
+    fn unstopped(&mut self, rows: u32) -> Result<Vec<Execution>, StoreError> {
+        self.db.many(&UNSTOPPED, &[limit(rows)], decode)
     }
 
     fn executions(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Execution>, StoreError> {
@@ -224,6 +242,7 @@ impl ExecutionWrites for Transaction<'_> {
                 time(execution.claimed_at),
                 maybe_time(execution.started_at),
                 maybe_time(execution.ended_at),
+                int(i64::from(execution.unstopped)),
             ],
             1,
         )?;
@@ -254,6 +273,7 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_int(execution.outcome.map(code::outcome)),
                 maybe_time(execution.started_at),
                 maybe_time(execution.ended_at),
+                int(i64::from(execution.unstopped)),
             ],
             1,
         )?;
@@ -262,6 +282,10 @@ impl ExecutionWrites for Transaction<'_> {
         }
         let (id, work, to) = (execution.id, execution.work, execution.state);
         self.feed(Change::Execution { id, work, from: Some(read.state), to })
+    }
+
+    fn mark_stopped(&mut self, id: ExecutionId) -> Result<bool, StoreError> {
+        Ok(self.db.count(&STOPPED, &[int(id.number())])? > 0)
     }
 
     fn insert_turn_result(&mut self, id: ExecutionId, result: &TurnResult) -> Result<(), StoreError> {

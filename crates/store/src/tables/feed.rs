@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 use domain::work::WorkState;
 
 use super::code;
-use crate::db::{Columns, Sql, int, limit, maybe_int, time};
+use crate::db::{self, Columns, Sql, int, limit, maybe_int, time};
 use crate::tx::Transaction;
 
 static INSERT: Sql = Sql::new(
@@ -134,8 +134,8 @@ impl FeedReads for Transaction<'_> {
     }
 
     fn feed_bounds(&mut self) -> Result<Option<(Sequence, Sequence)>, StoreError> {
-        let first = self.db.one(&FIRST, &[], Columns::int)?;
-        let last = self.db.one(&LAST, &[], Columns::int)?;
+        let first = self.db.one(&FIRST, &[], db::number)?;
+        let last = self.db.one(&LAST, &[], db::number)?;
         let bounds = first.zip(last);
         Ok(bounds.map(|(first, last)| (Sequence::from_number(first), Sequence::from_number(last))))
     }

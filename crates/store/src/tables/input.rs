@@ -4,7 +4,7 @@ use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::input::Input;
 use domain::store::StoreError;
 
-use crate::db::{Columns, Sql, Value, int, limit, maybe_int, text};
+use crate::db::{self, Columns, Sql, Value, int, limit, maybe_int, text};
 use crate::tx::Transaction;
 
 macro_rules! select {
@@ -87,7 +87,7 @@ impl Transaction<'_> {
 
     /// The number that a counting query answers. It is bounded by the query's own limit.
     pub(super) fn counted(&mut self, sql: &'static Sql, values: &[Value<'_>]) -> Result<u32, StoreError> {
-        let count = self.db.one(sql, values, Columns::int)?.unwrap_or(0);
+        let count = self.db.one(sql, values, db::number)?.unwrap_or(0);
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 }

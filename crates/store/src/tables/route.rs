@@ -12,7 +12,7 @@ use domain::text::{Code, RouteName};
 use domain::time::Timestamp;
 
 use super::code;
-use crate::db::{Columns, Sql, int, limit, maybe_int, maybe_text, text, time};
+use crate::db::{self, Columns, Sql, int, limit, maybe_int, maybe_text, text, time};
 use crate::tx::Transaction;
 
 static CANDIDATES: Sql = Sql::new(
@@ -192,7 +192,7 @@ impl RouteReads for Transaction<'_> {
     }
 
     fn next_block_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
-        self.db.one(&NEXT_BLOCK, &[], Columns::time)
+        self.db.one(&NEXT_BLOCK, &[], db::moment)
     }
 
     fn lane_blocks(&mut self, rows: u32) -> Result<Vec<LaneBlock>, StoreError> {

@@ -213,6 +213,7 @@ const FIRST: &[&str] = &[
         claimed_at {int} NOT NULL,
         started_at {int},
         ended_at {int},
+        unstopped {int} NOT NULL CHECK (unstopped IN (0, 1)),
         CHECK ((lease_owner IS NULL) = (lease_until IS NULL))
     ) {table}",
     // The belt: a second live attempt of one Work cannot be written.
@@ -221,6 +222,7 @@ const FIRST: &[&str] = &[
     "CREATE INDEX execution_live_scope ON execution (scope) WHERE state < 4",
     "CREATE INDEX execution_lease ON execution (lease_until, id) WHERE state < 4 AND outcome IS NULL",
     "CREATE INDEX execution_unsettled ON execution (id) WHERE state < 4 AND outcome IS NOT NULL",
+    "CREATE INDEX execution_unstopped ON execution (id) WHERE unstopped = 1",
     // The attempts of a Work, and the runs of a scope, newest first. Updates never touch them.
     "CREATE INDEX execution_work ON execution (work, id)",
     "CREATE INDEX execution_scope ON execution (scope, id)",

@@ -1,0 +1,514 @@
+//! What goes over the wire, in both directions. Fields never disappear within v1; times are RFC 3339 in UTC.
+
+use domain::event::{Event, Key};
+use domain::execution::Execution;
+use domain::lane::LaneBlock;
+use domain::outcome::{Artifact, TurnResult, Usage};
+use domain::route::Checkpoint;
+use domain::time::Timestamp;
+use domain::work::{Queue, Work};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A page of a list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Page<T> {
+    /// The rows, newest first.
+    pub(crate) items: Vec<T>,
+    /// Pass it as `cursor` for the next page; none when this is the last.
+    pub(crate) next: Option<String>,
+}
+
+/// A correlation key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeyBody {
+    pub(crate) source: String,
+    pub(crate) external_id: String,
+}
+
+impl From<&Key> for KeyBody {
+    fn from(key: &Key) -> Self {
+        Self { source: key.source.to_string(), external_id: key.external_id.to_string() }
+    }
+}
+
+/// What became of an Event.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct CheckpointBody {
+    /// `routed`, `unmatched`, `dropped`, `terminal` or `quarantined`.
+    pub(crate) outcome: String,
+    pub(crate) route: Option<String>,
+    pub(crate) policy: Option<String>,
+    pub(crate) work: Option<String>,
+    pub(crate) generation: i64,
+    /// Why it had no effect, as a stable word.
+    pub(crate) code: Option<String>,
+    /// The same in words.
+    pub(crate) reason: Option<String>,
+    pub(crate) at: String,
+}
+
+impl From<&Checkpoint> for CheckpointBody {
+    fn from(checkpoint: &Checkpoint) -> Self {
+        Self {
+            outcome: checkpoint.outcome.as_str().to_owned(),
+            route: checkpoint.route.as_ref().map(ToString::to_string),
+            policy: checkpoint.policy.map(|policy| policy.as_str().to_owned()),
+            work: checkpoint.work.map(|work| work.to_string()),
+            generation: checkpoint.generation.number(),
+            code: checkpoint.code.as_ref().map(ToString::to_string),
+            reason: checkpoint.reason.clone(),
+            at: checkpoint.at.to_string(),
+        }
+    }
+}
+
+/// How often a delivery came again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RedeliveryBody {
+    pub(crate) count: i64,
+    pub(crate) last_at: String,
+}
+
+/// An Event.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct EventBody {
+    pub(crate) id: String,
+    pub(crate) sequence: i64,
+    pub(crate) source: String,
+    pub(crate) delivery_id: String,
+    #[serde(rename = "type")]
+    pub(crate) event_type: String,
+    pub(crate) scope: String,
+    pub(crate) key: Option<KeyBody>,
+    /// The Work it was addressed to.
+    pub(crate) work: Option<String>,
+    pub(crate) parent: Option<String>,
+    pub(crate) root: String,
+    pub(crate) depth: i64,
+    pub(crate) emitted_by: Option<String>,
+    pub(crate) occurred_at: Option<String>,
+    pub(crate) accepted_at: String,
+    /// None while it waits to be routed.
+    pub(crate) checkpoint: Option<CheckpointBody>,
+    pub(crate) redelivered: Option<RedeliveryBody>,
+    /// Present on a single Event, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) payload: Option<Value>,
+}
+
+impl From<&Event> for EventBody {
+    fn from(event: &Event) -> Self {
+        Self {
+            id: event.id.to_string(),
+            sequence: event.sequence.number(),
+            source: event.source.to_string(),
+            delivery_id: event.delivery_id.to_string(),
+            event_type: event.event_type.to_string(),
+            scope: event.scope.to_string(),
+            key: event.key.as_ref().map(KeyBody::from),
+            work: event.work.map(|work| work.to_string()),
+            parent: event.causation.parent.map(|parent| parent.to_string()),
+            root: event.causation.root.to_string(),
+            depth: event.causation.depth,
+            emitted_by: event.emitted_by.map(|execution| execution.to_string()),
+            occurred_at: event.occurred_at.map(|at| at.to_string()),
+            accepted_at: event.accepted_at.to_string(),
+            checkpoint: None,
+            redelivered: None,
+            payload: None,
+        }
+    }
+}
+
+impl From<&runtime::why::Link> for EventBody {
+    fn from(link: &runtime::why::Link) -> Self {
+        Self {
+            checkpoint: link.checkpoint.as_ref().map(CheckpointBody::from),
+            redelivered: link.redelivery.map(|redelivery| RedeliveryBody {
+                count: redelivery.count,
+                last_at: redelivery.last_at.to_string(),
+            }),
+            ..Self::from(&link.event)
+        }
+    }
+}
+
+/// An Event to accept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EmitBody {
+    pub(crate) scope: String,
+    #[serde(rename = "type")]
+    pub(crate) event_type: String,
+    /// The idempotency key; the `Idempotency-Key` header when absent, else a fresh one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) delivery_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<KeyBody>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) work: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) occurred_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) payload: Option<Value>,
+}
+
+/// What became of an Event that was posted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct AcceptedBody {
+    pub(crate) event: String,
+    pub(crate) sequence: i64,
+    /// True when the same delivery was accepted before; then nothing new happened.
+    pub(crate) duplicate: bool,
+}
+
+/// A Work.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct WorkBody {
+    pub(crate) id: String,
+    pub(crate) scope: String,
+    pub(crate) kind: String,
+    /// `once`, `run_once` or `standing`.
+    pub(crate) lifecycle: String,
+    /// `ready`, `running`, `waiting`, `completed`, `failed` or `cancelled`.
+    pub(crate) state: String,
+    /// What starts the next attempt of a ready Work: `idle`, `runnable` or `blocked`.
+    pub(crate) queue: String,
+    /// What a blocked Work waits for, such as `scope_full:main`.
+    pub(crate) blocked_by: Option<String>,
+    /// The live attempt.
+    pub(crate) run: Option<String>,
+    pub(crate) attempts: i64,
+    pub(crate) created_at: String,
+    pub(crate) ended_at: Option<String>,
+    pub(crate) keys: Vec<KeyBody>,
+    /// Pending input, oldest first: Event ids. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pending: Option<Vec<String>>,
+}
+
+impl WorkBody {
+    pub(crate) fn new(work: &Work, keys: &[Key]) -> Self {
+        let (queue, blocked_by) = match &work.queue {
+            Queue::Idle => ("idle", None),
+            Queue::Runnable => ("runnable", None),
+            Queue::Blocked(blocker) => ("blocked", Some(blocker.to_string())),
+        };
+        let run = match work.state {
+            domain::work::WorkState::Running { execution } => Some(execution.to_string()),
+            domain::work::WorkState::Ready
+            | domain::work::WorkState::Completed
+            | domain::work::WorkState::Failed
+            | domain::work::WorkState::Cancelled => None,
+        };
+        Self {
+            id: work.id.to_string(),
+            scope: work.scope.to_string(),
+            kind: work.kind.to_string(),
+            lifecycle: work.lifecycle.as_str().to_owned(),
+            state: work.state.as_str().to_owned(),
+            queue: queue.to_owned(),
+            blocked_by,
+            run,
+            attempts: work.attempts,
+            created_at: work.created_at.to_string(),
+            ended_at: work.ended_at.map(|at| at.to_string()),
+            keys: keys.iter().map(KeyBody::from).collect(),
+            pending: None,
+        }
+    }
+}
+
+/// The Event that triggered a run, in short.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TriggerBody {
+    pub(crate) event: String,
+    #[serde(rename = "type")]
+    pub(crate) event_type: String,
+    pub(crate) source: String,
+}
+
+/// A run: one attempt at a Work.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RunBody {
+    pub(crate) id: String,
+    pub(crate) work: String,
+    pub(crate) work_kind: String,
+    pub(crate) scope: String,
+    pub(crate) keys: Vec<KeyBody>,
+    pub(crate) attempt: i64,
+    pub(crate) epoch: i64,
+    /// `launching`, `running`, `completed`, `handoff`, `failed` or `cancelled`.
+    pub(crate) state: String,
+    pub(crate) trigger: TriggerBody,
+    pub(crate) binding: String,
+    pub(crate) executor: String,
+    pub(crate) generation: i64,
+    pub(crate) timeout_seconds: u64,
+    pub(crate) deadline_at: Option<String>,
+    pub(crate) remaining_seconds: Option<u64>,
+    pub(crate) claimed_at: String,
+    pub(crate) started_at: Option<String>,
+    pub(crate) ended_at: Option<String>,
+    pub(crate) outcome: Option<String>,
+    pub(crate) code: Option<String>,
+    pub(crate) summary: Option<String>,
+    pub(crate) exit_status: Option<i32>,
+    pub(crate) usage: Vec<Usage>,
+    pub(crate) artifacts: Vec<Artifact>,
+    /// Its outcome is known and waits for input that is on its way.
+    pub(crate) settling: bool,
+    /// What became of it is being found out after its authority was lost.
+    pub(crate) recovering: bool,
+    /// It ended, and what it had started may still run.
+    pub(crate) unstopped: bool,
+}
+
+impl RunBody {
+    pub(crate) fn new(
+        execution: &Execution,
+        work: &Work,
+        keys: &[Key],
+        trigger: &Event,
+        result: Option<&TurnResult>,
+        now: Timestamp,
+    ) -> Self {
+        let live = !execution.state.is_terminal();
+        Self {
+            id: execution.id.to_string(),
+            work: execution.work.to_string(),
+            work_kind: work.kind.to_string(),
+            scope: execution.scope.to_string(),
+            keys: keys.iter().map(KeyBody::from).collect(),
+            attempt: execution.attempt.number(),
+            epoch: execution.epoch.number(),
+            state: execution.state.as_str().to_owned(),
+            trigger: TriggerBody {
+                event: trigger.id.to_string(),
+                event_type: trigger.event_type.to_string(),
+                source: trigger.source.to_string(),
+            },
+            binding: execution.binding.to_string(),
+            executor: execution.executor.to_string(),
+            generation: execution.generation.number(),
+            timeout_seconds: execution.timeout.as_secs(),
+            deadline_at: execution.deadline_at.map(|at| at.to_string()),
+            remaining_seconds: execution.deadline_at.filter(|_| live).map(|at| at.since(now).as_secs()),
+            claimed_at: execution.claimed_at.to_string(),
+            started_at: execution.started_at.map(|at| at.to_string()),
+            ended_at: execution.ended_at.map(|at| at.to_string()),
+            outcome: execution.outcome.map(|outcome| outcome.as_str().to_owned()),
+            code: result.and_then(|result| result.code.clone()),
+            summary: result.and_then(|result| result.summary.clone()),
+            exit_status: result.and_then(|result| result.exit_status),
+            usage: result.map(|result| result.usage.clone()).unwrap_or_default(),
+            artifacts: result.map(|result| result.artifacts.clone()).unwrap_or_default(),
+            settling: live && execution.outcome.is_some(),
+            recovering: execution.recovering,
+            unstopped: execution.unstopped,
+        }
+    }
+}
+
+/// Why a run started.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct WhyBody {
+    pub(crate) run: RunBody,
+    /// From the first Event of the chain to the trigger.
+    pub(crate) chain: Vec<EventBody>,
+    /// Everything the run took in.
+    pub(crate) inputs: Vec<EventBody>,
+    /// Events about the same Work that had no effect, newest first.
+    pub(crate) without_effect: Vec<EventBody>,
+    /// Lanes of the Work that stand still.
+    pub(crate) blocked: Vec<LaneBody>,
+    /// The whole story, a sentence a line.
+    pub(crate) sentences: Vec<String>,
+}
+
+/// A lane that stands still.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LaneBody {
+    pub(crate) event: String,
+    pub(crate) code: String,
+    pub(crate) reason: String,
+    pub(crate) tries: i64,
+    pub(crate) next_try_at: String,
+}
+
+impl From<&LaneBlock> for LaneBody {
+    fn from(block: &LaneBlock) -> Self {
+        Self {
+            event: block.event.to_string(),
+            code: block.code.to_string(),
+            reason: block.reason.clone(),
+            tries: block.tries,
+            next_try_at: block.blocked_until.to_string(),
+        }
+    }
+}
+
+/// An RFC 9457 problem.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Problem {
+    /// A page that explains the code.
+    #[serde(rename = "type")]
+    pub(crate) about: String,
+    pub(crate) title: String,
+    pub(crate) status: u16,
+    /// One sentence that says what to do next.
+    pub(crate) detail: String,
+    /// The stable word.
+    pub(crate) code: String,
+    /// More than one thing may be wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) problems: Vec<ProblemItem>,
+}
+
+/// One of several things that are wrong, with where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProblemItem {
+    pub(crate) path: String,
+    pub(crate) message: String,
+}
+
+/// The state of the daemon.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StatusBody {
+    pub(crate) version: String,
+    pub(crate) started_at: String,
+    pub(crate) now: String,
+    pub(crate) home: String,
+    /// The generation in force; zero before the first apply.
+    pub(crate) generation: i64,
+    /// Whether the configuration file differs from the generation in force.
+    pub(crate) config_edited: bool,
+    pub(crate) api_address: String,
+    pub(crate) webhook_address: Option<String>,
+    /// Counted up to 1,000.
+    pub(crate) unrouted: u32,
+    /// Counted up to 1,000.
+    pub(crate) runnable: u32,
+    /// Attempts this process speaks for.
+    pub(crate) running: usize,
+    pub(crate) blocked: Vec<BlockedBody>,
+    pub(crate) lanes: Vec<LaneBody>,
+    /// Figures of the store, by name.
+    pub(crate) store: std::collections::BTreeMap<String, String>,
+}
+
+/// A reason that Works wait for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct BlockedBody {
+    pub(crate) reason: String,
+    pub(crate) works: u32,
+}
+
+/// A row of the change feed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ChangeBody {
+    pub(crate) at: String,
+    /// `event`, `checkpoint`, `work` or `run`.
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) state: Option<String>,
+    pub(crate) from: Option<String>,
+    pub(crate) work: Option<String>,
+}
+
+/// A scope, as the generation in force has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ScopeBody {
+    pub(crate) name: String,
+    pub(crate) parent: Option<String>,
+    pub(crate) disabled: bool,
+    pub(crate) concurrency: u32,
+    pub(crate) timeout_seconds: u64,
+    /// In the order in which they are asked, inherited ones included.
+    pub(crate) routes: Vec<String>,
+    pub(crate) bindings: Vec<String>,
+    /// Entries of extensions.
+    pub(crate) entries: Vec<String>,
+}
+
+/// The generation in force.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ConfigBody {
+    /// Zero before the first apply.
+    pub(crate) generation: i64,
+    pub(crate) digest: Option<String>,
+    pub(crate) applied_at: Option<String>,
+    /// Whether the file differs from it.
+    pub(crate) edited: bool,
+    /// The file in the home; none when there is none.
+    pub(crate) file: Option<String>,
+    /// What was applied, in its canonical form.
+    pub(crate) content: Option<Value>,
+}
+
+/// What an apply of the file would change.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PlanBody {
+    /// The generation in force; zero before the first apply.
+    pub(crate) generation: i64,
+    pub(crate) changes: Vec<ConfigChangeBody>,
+    /// Settings that only take effect when the daemon starts again.
+    pub(crate) restart_required: Vec<String>,
+}
+
+/// One difference between the generation in force and the file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ConfigChangeBody {
+    pub(crate) path: String,
+    /// `added`, `removed` or `changed`.
+    pub(crate) what: String,
+    pub(crate) sentence: String,
+}
+
+/// What an apply did.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct AppliedBody {
+    pub(crate) generation: i64,
+    /// False when the file says what is in force already; then there is no new generation.
+    pub(crate) changed: bool,
+    pub(crate) changes: Vec<ConfigChangeBody>,
+    /// Settings that only take effect when the daemon starts again.
+    pub(crate) restart_required: Vec<String>,
+}
+
+/// What an Event would do, had it been sent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ExplainBody {
+    pub(crate) generation: i64,
+    /// `routed`, `unmatched`, `dropped`, `terminal` or `failed`.
+    pub(crate) outcome: String,
+    pub(crate) route: Option<String>,
+    pub(crate) binding: Option<String>,
+    pub(crate) policy: Option<String>,
+    /// The Work it would reach; none when it would create one.
+    pub(crate) work: Option<String>,
+    pub(crate) code: Option<String>,
+    pub(crate) reason: Option<String>,
+    /// Whether the same delivery was accepted before; then it would do nothing.
+    pub(crate) duplicate: bool,
+}
+
+/// What the doctor found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct DoctorBody {
+    pub(crate) checks: Vec<DoctorCheckBody>,
+}
+
+/// One thing the doctor looked at.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct DoctorCheckBody {
+    /// A stable word, such as `store` or `secrets`.
+    pub(crate) name: String,
+    /// `ok`, `warning` or `problem`.
+    pub(crate) status: String,
+    /// One sentence.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+}

@@ -1,0 +1,202 @@
+//! From what is written to what it declares: text becomes names, and a list line a definition or a removal.
+//!
+//! Each place keeps its index, so that problems the domain finds later point into the file.
+
+use domain::config::{
+    BindingConfig, Ceilings, Configuration, EntryConfig, Item, RouteConfig, ScopeConfig, SettingsPatch,
+};
+use domain::route::ActivePolicy;
+use domain::scope::SecretRef;
+use domain::text::TextError;
+
+use super::model::{self, Model, or_empty};
+use super::problem::Problem;
+
+/// What a model declares about scopes.
+///
+/// # Errors
+/// Every name that is not one, every key that a line lacks, and every policy that does not exist.
+pub(crate) fn lower(model: &Model) -> Result<Configuration, Vec<Problem>> {
+    let mut lowering = Lowering { problems: Vec::new() };
+    let scopes = model
+        .scopes
+        .iter()
+        .enumerate()
+        .filter_map(|(index, scope)| lowering.scope(&format!("scopes[{index}]"), scope))
+        .collect();
+    if lowering.problems.is_empty() { Ok(Configuration { scopes }) } else { Err(lowering.problems) }
+}
+
+struct Lowering {
+    problems: Vec<Problem>,
+}
+
+impl Lowering {
+    fn name<T: std::str::FromStr<Err = TextError>>(&mut self, path: String, text: &str) -> Option<T> {
+        match text.parse() {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.problems.push(Problem::new(path, "invalid_name", error.to_string()));
+                None
+            }
+        }
+    }
+
+    fn optional_name<T: std::str::FromStr<Err = TextError>>(
+        &mut self,
+        path: String,
+        text: Option<&String>,
+    ) -> Option<Option<T>> {
+        match text {
+            Some(text) => self.name(path, text).map(Some),
+            None => Some(None),
+        }
+    }
+
+    fn required<'a>(&mut self, path: &str, key: &str, text: Option<&'a String>) -> Option<&'a str> {
+        if text.is_none() {
+            let message = format!("the key `{key}` is missing");
+            self.problems.push(Problem::new(path, "missing_key", message));
+        }
+        text.map(String::as_str)
+    }
+
+    /// Whether a disabling line is nothing else. A definition with `disabled = true` would be ambiguous.
+    fn is_only_disabled(&mut self, path: &str, is_bare: bool) -> bool {
+        if !is_bare {
+            let message = "a line with `disabled = true` takes an inherited one away and has only a name besides; \
+                           remove the other keys, or the line";
+            self.problems.push(Problem::new(path, "disabled_with_keys", message));
+        }
+        is_bare
+    }
+
+    fn scope(&mut self, path: &str, scope: &model::Scope) -> Option<ScopeConfig> {
+        let name = self.name(format!("{path}.name"), &scope.name);
+        let parent = self.optional_name(format!("{path}.parent"), scope.parent.as_ref());
+        let bindings: Vec<_> = indexed(path, "bindings", &scope.bindings)
+            .filter_map(|(at, binding)| self.binding(&at, binding))
+            .collect();
+        let routes: Vec<_> = indexed(path, "routes", &scope.routes)
+            .filter_map(|(at, route)| self.route(&at, route))
+            .collect();
+        let extensions: Vec<_> = indexed(path, "extensions", &scope.extensions)
+            .filter_map(|(at, entry)| self.entry(&at, entry))
+            .collect();
+        let read_scopes: Vec<_> = indexed(path, "read_scopes", &scope.read_scopes)
+            .filter_map(|(at, name)| self.name(at, name))
+            .collect();
+        let secrets = scope.secrets.iter().map(|(name, at)| (name.clone(), SecretRef(at.clone()))).collect();
+        Some(ScopeConfig {
+            name: name?,
+            parent: parent?,
+            disabled: scope.disabled,
+            settings: settings(&scope.settings),
+            ceilings: ceilings(&scope.ceilings),
+            routes,
+            bindings,
+            extensions,
+            secrets,
+            read_scopes,
+        })
+    }
+
+    fn binding(&mut self, path: &str, binding: &model::Binding) -> Option<domain::config::BindingItem> {
+        let name = self.name(format!("{path}.name"), &binding.name);
+        if binding.disabled {
+            let bare = model::Binding { name: binding.name.clone(), disabled: true, ..Default::default() };
+            return self.is_only_disabled(path, *binding == bare).then_some(Item::Disable(name?));
+        }
+        let executor = self.required(path, "executor", binding.executor.as_ref());
+        let executor = executor.and_then(|text| self.name(format!("{path}.executor"), text));
+        Some(Item::Define(BindingConfig {
+            name: name?,
+            executor: executor?,
+            config: or_empty(binding.config.as_ref()),
+            resource: binding.resource.clone(),
+            timeout_seconds: binding.timeout_seconds,
+            secrets: binding.secrets.clone(),
+        }))
+    }
+
+    fn route(&mut self, path: &str, route: &model::Route) -> Option<domain::config::RouteItem> {
+        let name = self.name(format!("{path}.name"), &route.name);
+        if route.disabled {
+            let bare = model::Route { name: route.name.clone(), disabled: true, ..Default::default() };
+            return self.is_only_disabled(path, *route == bare).then_some(Item::Disable(name?));
+        }
+        let handler = self.required(path, "handler", route.handler.as_ref());
+        let handler = handler.and_then(|text| self.name(format!("{path}.handler"), text));
+        let binding = self.optional_name(format!("{path}.binding"), route.binding.as_ref());
+        let active_policy = self.policy(path, route.active_policy.as_deref());
+        Some(Item::Define(RouteConfig {
+            name: name?,
+            handler: handler?,
+            binding: binding?,
+            active_policy: active_policy?,
+            config: or_empty(route.config.as_ref()),
+        }))
+    }
+
+    fn entry(&mut self, path: &str, entry: &model::Entry) -> Option<domain::config::EntryItem> {
+        let name = self.name(format!("{path}.name"), &entry.name);
+        if entry.disabled {
+            let bare = model::Entry { name: entry.name.clone(), disabled: true, ..Default::default() };
+            return self.is_only_disabled(path, *entry == bare).then_some(Item::Disable(name?));
+        }
+        let entry_type = self.required(path, "type", entry.entry_type.as_ref());
+        Some(Item::Define(EntryConfig {
+            name: name?,
+            entry_type: entry_type?.to_owned(),
+            secret_names: entry.secret_names.clone(),
+            config: or_empty(entry.config.as_ref()),
+        }))
+    }
+
+    // Spec: unsupported_policy_explicit_fallback
+    fn policy(&mut self, path: &str, policy: Option<&str>) -> Option<ActivePolicy> {
+        let message = match policy {
+            None | Some("queue") => return Some(ActivePolicy::Queue),
+            Some("drop") => return Some(ActivePolicy::Drop),
+            Some("inject" | "interrupt") => {
+                "no executor of this release can take input into a running attempt or be interrupted by it; use \
+                 `queue` or `drop`"
+            }
+            Some("coalesce") => {
+                "there is no such policy: whatever `queue` holds goes to the next attempt together; use `queue`"
+            }
+            Some(_unknown) => "there is no such policy; use `queue` or `drop`",
+        };
+        self.problems.push(Problem::new(format!("{path}.active_policy"), "unsupported_policy", message));
+        None
+    }
+}
+
+fn indexed<'a, T>(path: &str, list: &str, items: &'a [T]) -> impl Iterator<Item = (String, &'a T)> {
+    let list = format!("{path}.{list}");
+    items.iter().enumerate().map(move |(index, item)| (format!("{list}[{index}]"), item))
+}
+
+const fn settings(settings: &model::Settings) -> SettingsPatch {
+    SettingsPatch {
+        timeout_seconds: settings.timeout_seconds,
+        inactivity_seconds: settings.inactivity_seconds,
+        concurrency: settings.concurrency,
+        kept_executions: settings.kept_executions,
+        kept_finished_days: settings.kept_finished_days,
+        causal_max_depth: settings.causal_max_depth,
+        causal_per_minute: settings.causal_per_minute,
+        failure_budget: settings.failure_budget,
+        terminal_on_exhaustion: settings.terminal_on_exhaustion,
+    }
+}
+
+const fn ceilings(ceilings: &model::Ceilings) -> Ceilings {
+    Ceilings {
+        timeout_seconds: ceilings.timeout_seconds,
+        concurrency: ceilings.concurrency,
+        causal_max_depth: ceilings.causal_max_depth,
+        causal_per_minute: ceilings.causal_per_minute,
+        failure_budget: ceilings.failure_budget,
+    }
+}

@@ -1,0 +1,156 @@
+//! What extensions say about their part of a configuration.
+//!
+//! Names of handlers, executors and entry types, and everything below a `config`, mean nothing to the core;
+//! this asks whoever registered them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::text::{EntryName, ScopeName, SourceName};
+use extension::{ConfigProblem, Executor, Handler, Ingress, IngressEntry};
+
+use super::model::{self, Model, or_empty};
+use super::problem::{Problem, suggestion};
+
+/// The extensions that configurations may name.
+pub(crate) trait Registered {
+    /// Every handler.
+    fn handlers(&self) -> &[Arc<dyn Handler>];
+    /// Every executor.
+    fn executors(&self) -> &[Arc<dyn Executor>];
+    /// Every kind of entry that takes webhooks.
+    fn ingresses(&self) -> &[Arc<dyn Ingress>];
+}
+
+/// The namespace that each entry delivers in.
+pub(crate) type Namespaces = BTreeMap<(ScopeName, EntryName), SourceName>;
+
+/// Every name that is not registered and everything an extension refuses.
+pub(crate) fn check(model: &Model, registry: &dyn Registered) -> Vec<Problem> {
+    let mut checking = Checking { registry, problems: Vec::new(), namespaces: BTreeMap::new() };
+    for (index, scope) in model.scopes.iter().enumerate() {
+        checking.scope(&format!("scopes[{index}]"), scope);
+    }
+    checking.problems
+}
+
+/// The namespaces of the entries that an ingress accepts. Entries that are refused are left out.
+pub(crate) fn namespaces(model: &Model, registry: &dyn Registered) -> Namespaces {
+    let mut namespaces = Namespaces::new();
+    for scope in &model.scopes {
+        for entry in scope.extensions.iter().filter(|entry| !entry.disabled) {
+            let Some(asked) = ingress_entry(scope, entry) else { continue };
+            let kind = entry.entry_type.as_deref().unwrap_or_default();
+            let Some(ingress) = registry.ingresses().iter().find(|known| known.entry_type() == kind) else {
+                continue;
+            };
+            if let Ok(prepared) = ingress.prepare(&asked) {
+                namespaces.insert((asked.scope, asked.name), prepared.namespace().clone());
+            }
+        }
+    }
+    namespaces
+}
+
+/// The entry as an ingress sees it; none when its names are not valid, which is reported elsewhere.
+fn ingress_entry(scope: &model::Scope, entry: &model::Entry) -> Option<IngressEntry> {
+    Some(IngressEntry {
+        name: entry.name.parse().ok()?,
+        scope: scope.name.parse().ok()?,
+        secret_names: entry.secret_names.clone(),
+        config: or_empty(entry.config.as_ref()),
+    })
+}
+
+struct Checking<'a> {
+    registry: &'a dyn Registered,
+    problems: Vec<Problem>,
+    /// Namespaces that are taken, with the path of the entry that did.
+    namespaces: BTreeMap<SourceName, String>,
+}
+
+impl Checking<'_> {
+    fn scope(&mut self, path: &str, scope: &model::Scope) {
+        for (index, binding) in scope.bindings.iter().enumerate().filter(|(_index, binding)| !binding.disabled) {
+            self.binding(&format!("{path}.bindings[{index}]"), binding);
+        }
+        for (index, route) in scope.routes.iter().enumerate().filter(|(_index, route)| !route.disabled) {
+            self.route(&format!("{path}.routes[{index}]"), route);
+        }
+        for (index, entry) in scope.extensions.iter().enumerate().filter(|(_index, entry)| !entry.disabled) {
+            self.entry(&format!("{path}.extensions[{index}]"), scope, entry);
+        }
+    }
+
+    fn binding(&mut self, path: &str, binding: &model::Binding) {
+        let Some(name) = &binding.executor else { return };
+        let executors = self.registry.executors();
+        let Some(executor) = executors.iter().find(|known| known.name().as_str() == name) else {
+            let names: Vec<_> = executors.iter().map(|known| known.name()).collect();
+            let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>();
+            return self.unknown(format!("{path}.executor"), "unknown_executor", "executor", name, &names);
+        };
+        if let Err(found) = executor.validate(&or_empty(binding.config.as_ref()), binding.resource.as_ref()) {
+            self.below(&format!("{path}.config"), found);
+        }
+    }
+
+    fn route(&mut self, path: &str, route: &model::Route) {
+        let Some(name) = &route.handler else { return };
+        let handlers = self.registry.handlers();
+        let Some(handler) = handlers.iter().find(|known| known.name().as_str() == name) else {
+            let names: Vec<_> = handlers.iter().map(|known| known.name()).collect();
+            let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>();
+            return self.unknown(format!("{path}.handler"), "unknown_handler", "handler", name, &names);
+        };
+        if let Err(found) = handler.prepare(&or_empty(route.config.as_ref())) {
+            self.below(&format!("{path}.config"), found);
+        }
+    }
+
+    fn entry(&mut self, path: &str, scope: &model::Scope, entry: &model::Entry) {
+        let Some(kind) = &entry.entry_type else { return };
+        let ingresses = self.registry.ingresses();
+        let Some(ingress) = ingresses.iter().find(|known| known.entry_type() == kind) else {
+            let names: Vec<_> = ingresses.iter().map(|known| known.entry_type()).collect();
+            return self.unknown(format!("{path}.type"), "unknown_entry_type", "type of entry", kind, &names);
+        };
+        let Some(asked) = ingress_entry(scope, entry) else { return };
+        let namespace = match ingress.prepare(&asked) {
+            Ok(prepared) => prepared.namespace().clone(),
+            Err(found) => return self.below(&format!("{path}.config"), found),
+        };
+        if namespace.is_core() {
+            let message = "the entry delivers in a namespace of the runtime; choose one that does not begin with \
+                           `core.`";
+            self.problems.push(Problem::new(path, "namespace_reserved", message));
+        } else if let Some(first) = self.namespaces.get(&namespace) {
+            let message = format!("the entry delivers in the namespace of {first}; each needs one of its own");
+            self.problems.push(Problem::new(path, "namespace_taken", message));
+        } else {
+            self.namespaces.insert(namespace, path.to_owned());
+        }
+    }
+
+    fn unknown(&mut self, path: String, code: &'static str, what: &str, written: &str, known: &[&str]) {
+        let hint = match suggestion(written, known.iter().copied()) {
+            hint if hint.is_empty() => {
+                let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+                format!("; known are {}", known.join(", "))
+            }
+            hint => hint,
+        };
+        self.problems.push(Problem::new(path, code, format!("there is no {what} of that name{hint}")));
+    }
+
+    fn below(&mut self, path: &str, found: Vec<ConfigProblem>) {
+        for problem in found {
+            let at = match problem.path.as_str() {
+                "" => path.to_owned(),
+                inner if inner.starts_with('[') => format!("{path}{inner}"),
+                inner => format!("{path}.{inner}"),
+            };
+            self.problems.push(Problem::new(at, "extension_config", problem.message));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The daemon's side of a launch: start a launcher, hear which processes are held, say go, and wait.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use extension::RunError;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::directory::SegmentDirectory;
+use super::process::{Identity, MARK_VARIABLE};
+use super::wire::{self, GO, Hello, LAUNCH, Plan};
+
+/// How long a launcher may take to prepare a command.
+const HELLO_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Launchers whose turn nobody waits for any more. Each stays a zombie until it is collected here.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Abandoned(Arc<Mutex<Vec<Child>>>);
+
+impl Abandoned {
+    /// Collects those that have ended.
+    fn sweep(&self) {
+        let mut children = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+    }
+}
+
+/// A launcher that is our child.
+#[derive(Debug)]
+struct LauncherChild {
+    child: Option<Child>,
+    abandoned: Abandoned,
+}
+
+impl Drop for LauncherChild {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        if matches!(child.try_wait(), Ok(None)) {
+            self.abandoned.0.lock().unwrap_or_else(PoisonError::into_inner).push(child);
+        }
+    }
+}
+
+/// A launch that waits for the word to begin. Dropping it makes the launcher give up.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// The launcher.
+    pub(super) launcher: Identity,
+    /// What becomes the command.
+    pub(super) command: Identity,
+    socket: UnixStream,
+    running: Running,
+}
+
+impl Held {
+    /// Lets the launch begin, unless another authority made it void. Neither is known here: the verdict says
+    /// it once the launcher has ended.
+    pub(super) fn go(mut self) -> Running {
+        use std::io::Write as _;
+
+        // The launcher may be gone by now. One byte never fills the buffer, so this does not block.
+        let _undelivered = self.socket.write_all(&[GO]);
+        self.running
+    }
+
+    /// Gives the launch up.
+    pub(super) fn give_up(self) -> Running {
+        self.running
+    }
+}
+
+/// A launcher that was told what to do.
+#[derive(Debug)]
+pub(super) struct Running {
+    process: OwnedFd,
+    _child: LauncherChild,
+}
+
+impl Running {
+    /// Waits until the launcher has ended.
+    pub(super) async fn end(self) -> io::Result<()> {
+        ended(self.process).await
+    }
+}
+
+/// Waits until an opened process has ended.
+#[expect(
+    deprecated,
+    reason = "its complaint is of types whose descriptor may change; an OwnedFd is one descriptor, open until dropped"
+)]
+pub(super) async fn ended(process: OwnedFd) -> io::Result<()> {
+    let process = AsyncFd::with_interest(process, Interest::READABLE)?;
+    process.readable().await.map(|mut ready| ready.retain_ready())
+}
+
+/// Starts a launcher in a segment's directory. It blocks for the time two small programs need to start.
+pub(super) fn start(
+    launcher: &Path,
+    directory: &SegmentDirectory,
+    plan: &Plan,
+    abandoned: &Abandoned,
+) -> Result<Held, RunError> {
+    abandoned.sweep();
+    let (mut socket, theirs) = UnixStream::pair().map_err(failed)?;
+    socket.set_read_timeout(Some(HELLO_TIME_MAX)).map_err(failed)?;
+    let child = spawn(launcher, directory, plan, theirs).map_err(failed)?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    // From here on the child is collected whatever happens; not being collected yet, its pid is still its own.
+    let child = LauncherChild { child: Some(child), abandoned: abandoned.clone() };
+    let pid = pid.ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
+    let running = Running { process, _child: child };
+    wire::write_frame(&mut socket, plan).map_err(failed)?;
+    match wire::read_frame(&mut socket).map_err(failed)? {
+        Hello::Held { launcher, command } => Ok(Held { launcher, command, socket, running }),
+        Hello::Failed { reason } => Err(RunError::Failed { code: super::SPAWN_FAILED, reason }),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the shell executor is what starts launchers")]
+fn spawn(
+    launcher: &Path,
+    directory: &SegmentDirectory,
+    plan: &Plan,
+    socket: UnixStream,
+) -> io::Result<Child> {
+    Command::new(launcher)
+        .arg(LAUNCH)
+        .env_clear()
+        .env(MARK_VARIABLE, &plan.mark)
+        .current_dir(directory.path())
+        .stdin(OwnedFd::from(socket))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+}
+
+fn failed(error: io::Error) -> RunError {
+    RunError::Failed { code: super::SPAWN_FAILED, reason: format!("the launcher could not be started: {error}") }
+}

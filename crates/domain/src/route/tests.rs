@@ -1,0 +1,296 @@
+//! Routing by cases: each kind of match against each relation of keys, Works and scopes.
+
+use super::{
+    ActivePolicy, CheckpointOutcome, Match, RouteEffect, RouteFacts, RouteRefusal, Routing, canonical, route,
+};
+use crate::event::{Causation, Event, Key};
+use crate::id::{EventId, ExecutionId, Sequence, WorkId};
+use crate::machines::{LIVE, NOW, work};
+use crate::text::{Code, DeliveryId, EventType, ExternalId, ScopeName, SourceName, WorkKind};
+use crate::work::{Lifecycle, Queue, Work, WorkState};
+
+const PROPOSED: WorkId = WorkId::from_number(100);
+
+fn key(external_id: &str) -> Key {
+    Key { source: SourceName::known("hook/ci"), external_id: ExternalId::known(external_id) }
+}
+
+fn event(addressed: Option<i64>) -> Event {
+    let id = EventId::from_number(1);
+    Event {
+        id,
+        sequence: Sequence::FIRST,
+        source: SourceName::known("hook/ci"),
+        delivery_id: DeliveryId::known("d-1"),
+        event_type: EventType::known("build.finished"),
+        scope: ScopeName::known("main"),
+        key: None,
+        work: addressed.map(WorkId::from_number),
+        causation: Causation { parent: None, root: id, depth: 0 },
+        emitted_by: None,
+        occurred_at: None,
+        accepted_at: NOW,
+    }
+}
+
+fn numbered(number: i64, state: WorkState) -> Work {
+    Work { id: WorkId::from_number(number), ..work(state, Queue::Idle) }
+}
+
+fn ready(number: i64) -> Work {
+    numbered(number, WorkState::Ready)
+}
+
+fn running(number: i64) -> Work {
+    numbered(number, WorkState::Running { execution: LIVE })
+}
+
+fn kind() -> WorkKind {
+    WorkKind::known("manual.work")
+}
+
+fn attach(keys: &[&str]) -> Match {
+    let keys = keys.iter().copied().map(key).collect();
+    Match::Attach { keys, kind: kind(), lifecycle: Lifecycle::Standing }
+}
+
+fn fresh(keys: &[&str]) -> Match {
+    let keys = keys.iter().copied().map(key).collect();
+    Match::Fresh { kind: kind(), lifecycle: Lifecycle::Once, keys }
+}
+
+/// What a transaction reads when these keys are wanted and owned like this.
+fn facts(owners: &[(&str, Option<i64>)], owner: Option<Work>) -> RouteFacts {
+    let owners = owners.iter().map(|(id, owner)| (key(id), owner.map(WorkId::from_number))).collect();
+    RouteFacts { addressed: None, owners, owner, proposed: Some(PROPOSED) }
+}
+
+fn addressed(target: Work) -> RouteFacts {
+    RouteFacts { addressed: Some(target), ..facts(&[], None) }
+}
+
+fn queue(event: &Event, wants: &Match, facts: &RouteFacts) -> Result<Routing, RouteRefusal> {
+    route(event, wants, ActivePolicy::Queue, true, facts, NOW)
+}
+
+#[track_caller]
+fn check_enqueued(routing: &Routing, target: &Work, keys: &[&str]) {
+    let attach = keys.iter().copied().map(key).collect();
+    assert_eq!(
+        *routing,
+        Routing {
+            outcome: CheckpointOutcome::Routed,
+            work: Some(target.id),
+            because: None,
+            effect: RouteEffect::Enqueue { work: target.clone(), attach },
+        }
+    );
+}
+
+#[track_caller]
+fn check_created(routing: &Routing, lifecycle: Lifecycle, keys: &[&str]) {
+    let created = Work::create(PROPOSED, ScopeName::known("main"), kind(), lifecycle, NOW);
+    let attach = keys.iter().copied().map(key).collect();
+    assert_eq!(
+        *routing,
+        Routing {
+            outcome: CheckpointOutcome::Routed,
+            work: Some(PROPOSED),
+            because: None,
+            effect: RouteEffect::Create { work: created, attach },
+        }
+    );
+}
+
+#[track_caller]
+fn check_without_effect(routing: &Routing, outcome: CheckpointOutcome, work: Option<i64>, code: &str) {
+    assert_eq!(routing.outcome, outcome);
+    assert_eq!(routing.work, work.map(WorkId::from_number));
+    assert_eq!(routing.because.as_ref().map(|(code, _reason)| code.as_str()), Some(code));
+    assert_eq!(routing.effect, RouteEffect::None);
+}
+
+#[test]
+fn attach_creates_a_work_that_owns_the_keys_nobody_owns() {
+    let routing = queue(&event(None), &attach(&["a", "b"]), &facts(&[("a", None), ("b", None)], None));
+    check_created(&routing.unwrap(), Lifecycle::Standing, &["a", "b"]);
+}
+
+#[test]
+fn attach_selects_the_owner_and_gives_it_the_keys_it_lacks() {
+    let owned = facts(&[("a", None), ("b", Some(3)), ("c", Some(3))], Some(ready(3)));
+    let routing = queue(&event(None), &attach(&["a", "b", "c"]), &owned);
+    check_enqueued(&routing.unwrap(), &ready(3), &["a"]);
+}
+
+#[test]
+fn attach_refuses_to_join_two_works() {
+    let owned = facts(&[("a", Some(3)), ("b", None), ("c", Some(4))], None);
+    let (first, second) = (WorkId::from_number(3), WorkId::from_number(4));
+    let refused = queue(&event(None), &attach(&["a", "b", "c"]), &owned);
+    assert_eq!(refused, Err(RouteRefusal::KeyConflict { first, second }));
+    // An end frees no key: a conflict with an ended Work is one too, so no Work is even looked at.
+    assert_eq!(refused.unwrap_err().code(), "key_conflict");
+}
+
+#[test]
+fn attach_refuses_to_go_by_no_key() {
+    assert_eq!(queue(&event(None), &attach(&[]), &facts(&[], None)), Err(RouteRefusal::NoKey));
+}
+
+#[test]
+fn attach_gives_new_keys_to_the_addressed_work() {
+    let known = RouteFacts { owners: vec![(key("a"), None)], ..addressed(ready(3)) };
+    let routing = queue(&event(Some(3)), &attach(&["a"]), &known);
+    check_enqueued(&routing.unwrap(), &ready(3), &["a"]);
+}
+
+#[test]
+fn attach_refuses_keys_of_another_work_than_the_addressed_one() {
+    let known = RouteFacts { addressed: Some(ready(3)), ..facts(&[("a", Some(4))], Some(ready(4))) };
+    let refused = queue(&event(Some(3)), &attach(&["a"]), &known);
+    assert_eq!(refused, Err(RouteRefusal::Contradiction { addressed: WorkId::from_number(3) }));
+}
+
+#[test]
+fn addressed_selects_the_work_the_event_names() {
+    let routing = queue(&event(Some(3)), &Match::Addressed, &addressed(ready(3)));
+    check_enqueued(&routing.unwrap(), &ready(3), &[]);
+    let refused = queue(&event(None), &Match::Addressed, &facts(&[], None));
+    assert_eq!(refused, Err(RouteRefusal::NotAddressed));
+}
+
+#[test]
+fn fresh_creates_a_work_with_or_without_keys() {
+    let routing = queue(&event(None), &fresh(&[]), &facts(&[], None));
+    check_created(&routing.unwrap(), Lifecycle::Once, &[]);
+    let routing = queue(&event(None), &fresh(&["a"]), &facts(&[("a", None)], None));
+    check_created(&routing.unwrap(), Lifecycle::Once, &["a"]);
+}
+
+#[test]
+fn fresh_takes_no_owned_key() {
+    let known = facts(&[("a", None), ("b", Some(3))], Some(ready(3)));
+    let owner = WorkId::from_number(3);
+    assert_eq!(queue(&event(None), &fresh(&["a", "b"]), &known), Err(RouteRefusal::KeyOwned { owner }));
+}
+
+#[test]
+fn fresh_contradicts_an_address() {
+    let refused = queue(&event(Some(3)), &fresh(&[]), &addressed(ready(3)));
+    assert_eq!(refused, Err(RouteRefusal::Contradiction { addressed: WorkId::from_number(3) }));
+}
+
+#[test]
+fn a_handler_s_drop_is_recorded_with_its_reason_and_needs_no_binding() {
+    let wants = Match::Drop { code: Code::known("fork"), reason: "from a fork".to_owned() };
+    for (known, work) in [
+        (facts(&[], None), None),
+        (addressed(ready(3)), Some(3)),
+        (facts(&[("a", Some(4))], Some(running(4))), Some(4)),
+    ] {
+        let routing = route(&event(None), &wants, ActivePolicy::Queue, false, &known, NOW).unwrap();
+        check_without_effect(&routing, CheckpointOutcome::Dropped, work, "fork");
+        assert_eq!(routing.because.map(|(_code, reason)| reason).as_deref(), Some("from a fork"));
+    }
+}
+
+#[test]
+fn a_late_event_of_an_ended_work_is_terminal_and_attaches_nothing() {
+    for state in [WorkState::Completed, WorkState::Failed, WorkState::Cancelled] {
+        let owned = facts(&[("a", Some(3)), ("b", None)], Some(numbered(3, state)));
+        for has_binding in [true, false] {
+            for policy in [ActivePolicy::Queue, ActivePolicy::Drop] {
+                let wants = attach(&["a", "b"]);
+                let routing = route(&event(None), &wants, policy, has_binding, &owned, NOW).unwrap();
+                check_without_effect(&routing, CheckpointOutcome::Terminal, Some(3), "terminal_work");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_work_of_another_scope_is_out_of_reach_in_every_state() {
+    let elsewhere = ScopeName::known("other");
+    for state in [WorkState::Ready, WorkState::Running { execution: LIVE }, WorkState::Completed] {
+        let target = Work { scope: elsewhere.clone(), ..numbered(3, state) };
+        let refusal = RouteRefusal::CrossScope { work: target.id, scope: elsewhere.clone() };
+        let owned = facts(&[("a", Some(3))], Some(target.clone()));
+        assert_eq!(queue(&event(None), &attach(&["a"]), &owned), Err(refusal.clone()));
+        assert_eq!(queue(&event(Some(3)), &Match::Addressed, &addressed(target)), Err(refusal));
+    }
+}
+
+#[test]
+fn the_drop_policy_holds_only_while_the_work_runs() {
+    let drops = |target: Work| {
+        let owned = facts(&[("a", Some(3)), ("b", None)], Some(target));
+        route(&event(None), &attach(&["a", "b"]), ActivePolicy::Drop, true, &owned, NOW).unwrap()
+    };
+    check_without_effect(&drops(running(3)), CheckpointOutcome::Dropped, Some(3), "active_drop");
+    check_enqueued(&drops(ready(3)), &ready(3), &["b"]);
+    let created =
+        route(&event(None), &attach(&["a"]), ActivePolicy::Drop, true, &facts(&[("a", None)], None), NOW);
+    check_created(&created.unwrap(), Lifecycle::Standing, &["a"]);
+}
+
+#[test]
+fn the_queue_policy_queues_whether_the_work_runs_or_not() {
+    for target in [ready(3), running(3)] {
+        let owned = facts(&[("a", Some(3))], Some(target.clone()));
+        check_enqueued(&queue(&event(None), &attach(&["a"]), &owned).unwrap(), &target, &[]);
+    }
+}
+
+#[test]
+fn a_route_without_a_binding_can_only_drop() {
+    let bare = |addressed: Option<i64>, wants: &Match, facts: &RouteFacts| {
+        route(&event(addressed), wants, ActivePolicy::Queue, false, facts, NOW)
+    };
+    let refused = Err(RouteRefusal::NoBinding);
+    assert_eq!(bare(None, &attach(&["a"]), &facts(&[("a", None)], None)), refused);
+    assert_eq!(bare(None, &attach(&["a"]), &facts(&[("a", Some(3))], Some(ready(3)))), refused);
+    assert_eq!(bare(None, &fresh(&[]), &facts(&[], None)), refused);
+    assert_eq!(bare(Some(3), &Match::Addressed, &addressed(running(3))), refused);
+}
+
+#[test]
+fn a_work_is_never_news_to_itself() {
+    let own = Event {
+        event_type: EventType::known("core.turn.ended"),
+        emitted_by: Some(ExecutionId::from_number(9)),
+        ..event(Some(3))
+    };
+    let routing = queue(&own, &Match::Addressed, &addressed(ready(3))).unwrap();
+    check_without_effect(&routing, CheckpointOutcome::Dropped, Some(3), "own_news");
+    // What the runtime publishes to a Work without an Execution of its own is input: a retry that is due.
+    let due = Event { emitted_by: None, ..own };
+    check_enqueued(&queue(&due, &Match::Addressed, &addressed(ready(3))).unwrap(), &ready(3), &[]);
+}
+
+#[test]
+fn keys_have_one_order_and_no_repeats() {
+    let other = Key { source: SourceName::known("hook/cd"), external_id: ExternalId::known("z") };
+    let keys = canonical(vec![key("b"), key("a"), other.clone(), key("b"), key("A")]);
+    assert_eq!(keys, [other, key("A"), key("a"), key("b")]);
+    assert_eq!(canonical(Vec::new()), []);
+}
+
+#[test]
+fn every_refusal_has_its_own_word() {
+    let work = WorkId::from_number(3);
+    let refusals = [
+        RouteRefusal::KeyConflict { first: work, second: work },
+        RouteRefusal::KeyOwned { owner: work },
+        RouteRefusal::CrossScope { work, scope: ScopeName::known("other") },
+        RouteRefusal::NotAddressed,
+        RouteRefusal::Contradiction { addressed: work },
+        RouteRefusal::NoKey,
+        RouteRefusal::NoBinding,
+    ];
+    let mut words: Vec<_> = refusals.iter().map(RouteRefusal::code).collect();
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!(words.len(), refusals.len());
+    assert!(words.iter().all(|word| Code::new(word).is_ok()));
+}

@@ -1,0 +1,13 @@
+//! The stages, stepped by hand on one thread: every interleaving a test wants, and no other.
+
+mod runner {
+    mod world;
+
+    mod accept;
+    mod capacity;
+    mod complete;
+    mod control;
+    mod crash;
+    mod recover;
+    mod route;
+}

@@ -1,0 +1,493 @@
+//! A runtime whose clock, executor and configuration are in the test's hand.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use domain::causal::Origin;
+use domain::delivery::{Acceptance, Authority, Delivery};
+use domain::event::{Event, Key, Payload};
+use domain::execution::Execution;
+use domain::id::{EventId, ExecutionId, WorkId};
+use domain::outcome::{Outcome, TurnResult};
+use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, Match};
+use domain::scope::{Binding, EffectiveScope, Route, SecretRef, Settings};
+use domain::store::{EventFilter, ExecutionFilter, Store, StoreError};
+use domain::text::{
+    BindingName, Code, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
+    SourceName, WorkKind,
+};
+use domain::time::{Clock, Timestamp};
+use domain::work::{Lifecycle, Work};
+use extension::{
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Handler, HandlerError, Log, LogRequest,
+    PinError, PreparedRoute, Recovery, RouteInput, RunError, RunRequest, Secret, SecretError, Segment, Stopped,
+};
+use runtime::{AcceptError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages};
+use serde_json::{Value, json};
+use store::Location;
+use tokio::sync::oneshot;
+
+/// A clock that stands still until it is moved.
+#[derive(Debug)]
+pub(super) struct HandClock(Mutex<(Timestamp, Duration)>);
+
+impl Clock for HandClock {
+    fn wall(&self) -> Timestamp {
+        self.0.lock().unwrap().0
+    }
+
+    fn boot(&self) -> Duration {
+        self.0.lock().unwrap().1
+    }
+}
+
+impl HandClock {
+    pub(super) fn new() -> Arc<Self> {
+        let start = Timestamp::parse("2026-03-01T12:00:00Z").unwrap();
+        Arc::new(Self(Mutex::new((start, Duration::from_secs(1000)))))
+    }
+
+    pub(super) fn advance(&self, by: Duration) {
+        let mut now = self.0.lock().unwrap();
+        *now = (now.0.after(by), now.1 + by);
+    }
+}
+
+/// What the double was asked to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Call {
+    Run(ExecutionId, Vec<EventId>),
+    Recover(ExecutionId, i64),
+    Observe(ExecutionId),
+    Stop(ExecutionId),
+}
+
+#[derive(Debug, Default)]
+struct DoubleState {
+    calls: Vec<Call>,
+    running: BTreeMap<ExecutionId, oneshot::Sender<TurnResult>>,
+    recovery: Option<Recovery>,
+    unverifiable: bool,
+}
+
+/// An executor that does what it is told.
+#[derive(Debug, Default)]
+pub(super) struct Double {
+    state: Mutex<DoubleState>,
+}
+
+impl Double {
+    pub(super) fn calls(&self) -> Vec<Call> {
+        self.state.lock().unwrap().calls.clone()
+    }
+
+    pub(super) fn runs(&self) -> usize {
+        self.calls().iter().filter(|call| matches!(call, Call::Run(..))).count()
+    }
+
+    /// Ends a run with a result.
+    pub(super) fn end(&self, execution: ExecutionId, result: TurnResult) {
+        let running = self.state.lock().unwrap().running.remove(&execution);
+        running.expect("the run is going").send(result).expect("somebody follows the run");
+    }
+
+    pub(super) fn on_recover(&self, recovery: Recovery) {
+        self.state.lock().unwrap().recovery = Some(recovery);
+    }
+
+    pub(super) fn cannot_verify_stops(&self, unverifiable: bool) {
+        self.state.lock().unwrap().unverifiable = unverifiable;
+    }
+
+    fn begin(&self, execution: ExecutionId, call: Call) -> oneshot::Receiver<TurnResult> {
+        let (end, ended) = oneshot::channel();
+        let mut state = self.state.lock().unwrap();
+        state.calls.push(call);
+        state.running.insert(execution, end);
+        ended
+    }
+}
+
+async fn until(ended: oneshot::Receiver<TurnResult>) -> Result<TurnResult, RunError> {
+    match ended.await {
+        Ok(result) => Ok(result),
+        // Nobody will ever end it: it hangs, as real ones do.
+        Err(_dropped) => std::future::pending().await,
+    }
+}
+
+impl Executor for Double {
+    fn name(&self) -> ExecutorName {
+        ExecutorName::known("double")
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { holds_until_pinned: true }
+    }
+
+    fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
+        Ok("does what the test says".to_owned())
+    }
+
+    fn run<'a>(
+        &'a self,
+        request: RunRequest,
+        host: &'a dyn AttemptHost,
+    ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+        Box::pin(async move {
+            match host.pin(b"handle".to_vec()).await {
+                Ok(()) => {}
+                Err(PinError::Fenced) => return Err(RunError::Fenced),
+                Err(error @ (PinError::TooLarge | PinError::Store(_))) => {
+                    return Err(RunError::Failed { code: "pin_failed", reason: error.to_string() });
+                }
+            }
+            let inputs = request.inputs.iter().map(|input| input.event.id).collect();
+            until(self.begin(request.execution, Call::Run(request.execution, inputs))).await
+        })
+    }
+
+    fn recover<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Recovery> {
+        Box::pin(async move {
+            let mut state = self.state.lock().unwrap();
+            state.calls.push(Call::Recover(segment.execution, segment.epoch.number()));
+            state.recovery.clone().unwrap_or(Recovery::NothingStarted)
+        })
+    }
+
+    fn observe<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+        Box::pin(async move { until(self.begin(segment.execution, Call::Observe(segment.execution))).await })
+    }
+
+    fn stop<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Stopped> {
+        Box::pin(async move {
+            let mut state = self.state.lock().unwrap();
+            state.calls.push(Call::Stop(segment.execution));
+            if state.unverifiable {
+                return Stopped::Unverifiable { reason: "the test says so".to_owned() };
+            }
+            state.running.remove(&segment.execution);
+            Stopped::Confirmed
+        })
+    }
+
+    fn log<'a>(&'a self, request: LogRequest) -> BoxFuture<'a, Result<Log, RunError>> {
+        Box::pin(async move { Ok(Log { from: 0, bytes: request.execution.to_string().into(), size: 0 }) })
+    }
+
+    fn artifact(&self, _execution: ExecutionId, _path: &str) -> Option<std::path::PathBuf> {
+        None
+    }
+}
+
+/// A handler that reads its answer from the Event's payload: `keys`, `fresh`, `once`, `drop`, `fail`.
+#[derive(Debug)]
+struct Told;
+
+#[derive(Debug)]
+struct ToldRoute {
+    types: Vec<String>,
+}
+
+impl Handler for Told {
+    fn name(&self) -> HandlerName {
+        HandlerName::known("told")
+    }
+
+    fn prepare(&self, config: &Value) -> Result<Box<dyn PreparedRoute>, Vec<ConfigProblem>> {
+        let types = config["types"].as_array().cloned().unwrap_or_default();
+        let types = types.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        Ok(Box::new(ToldRoute { types }))
+    }
+}
+
+impl PreparedRoute for ToldRoute {
+    fn describe(&self) -> String {
+        "what the payload says".to_owned()
+    }
+
+    fn ignores_work(&self) -> bool {
+        true
+    }
+
+    fn takes_announcement(&self, event_type: &EventType) -> bool {
+        self.types.iter().any(|known| known == event_type.as_str())
+    }
+
+    fn decide<'a>(&'a self, input: &'a RouteInput) -> BoxFuture<'a, Result<Option<Match>, HandlerError>> {
+        Box::pin(async move {
+            if !self.types.is_empty() && !self.types.iter().any(|known| known == input.event.event_type.as_str()) {
+                return Ok(None);
+            }
+            let says = input.payload();
+            if says["fail"] == true {
+                let reason = "the test says so".to_owned();
+                return Err(HandlerError { code: Code::known("told_to_fail"), reason });
+            }
+            if says["drop"] == true {
+                let reason = "the test says so".to_owned();
+                return Ok(Some(Match::Drop { code: Code::known("told_to_drop"), reason }));
+            }
+            let mut keys: Vec<Key> = input.event.key.iter().cloned().collect();
+            keys.extend(says["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(key));
+            let kind = WorkKind::known("told");
+            let lifecycle = if says["once"] == true { Lifecycle::Once } else { Lifecycle::Standing };
+            Ok(if says["fresh"] == true {
+                Some(Match::Fresh { kind, lifecycle: Lifecycle::Once, keys })
+            } else if !keys.is_empty() {
+                Some(Match::Attach { keys, kind, lifecycle })
+            } else if input.event.work.is_some() {
+                Some(Match::Addressed)
+            } else {
+                None
+            })
+        })
+    }
+}
+
+#[derive(Debug)]
+struct NoSecrets;
+
+impl SecretSource for NoSecrets {
+    fn resolve<'a>(
+        &'a self,
+        name: &'a str,
+        _reference: &'a SecretRef,
+    ) -> BoxFuture<'a, Result<Secret, SecretError>> {
+        let error = SecretError { name: name.to_owned(), reason: "the test has none".to_owned() };
+        Box::pin(async move { Err(error) })
+    }
+}
+
+pub(super) fn key(id: &str) -> Key {
+    Key { source: SourceName::known("test"), external_id: ExternalId::known(id) }
+}
+
+pub(super) fn scope_name() -> ScopeName {
+    ScopeName::known("main")
+}
+
+/// A scope with one route to one binding.
+pub(super) fn scope(policy: ActivePolicy, concurrency: u32) -> EffectiveScope {
+    let name = scope_name();
+    let binding = Binding {
+        name: BindingName::known("double"),
+        executor: ExecutorName::known("double"),
+        config: Value::Null,
+        resource: None,
+        timeout_seconds: None,
+        secrets: BTreeMap::new(),
+        declared_in: name.clone(),
+    };
+    EffectiveScope {
+        name: name.clone(),
+        lineage: vec![name.clone()],
+        disabled: false,
+        settings: Settings { concurrency, ..Settings::default() },
+        routes: vec![route("told", policy, &json!({}))],
+        bindings: BTreeMap::from([(binding.name.clone(), binding)]),
+        extensions: BTreeMap::new(),
+        read_scopes: Vec::new(),
+    }
+}
+
+pub(super) fn route(name: &str, policy: ActivePolicy, config: &Value) -> Route {
+    Route {
+        name: RouteName::known(name),
+        handler: HandlerName::known("told"),
+        binding: Some(BindingName::known("double")),
+        active_policy: policy,
+        config: config.clone(),
+        declared_in: scope_name(),
+    }
+}
+
+type Texts = Arc<Mutex<BTreeMap<String, Scopes>>>;
+
+/// A runtime and everything around it.
+pub(super) struct World {
+    pub(super) runtime: Runtime,
+    pub(super) stages: Stages,
+    pub(super) executor: Arc<Double>,
+    pub(super) clock: Arc<HandClock>,
+    texts: Texts,
+}
+
+impl World {
+    /// A world in memory with one scope that queues.
+    pub(super) async fn new() -> Self {
+        Self::with(scope(ActivePolicy::Queue, 16)).await
+    }
+
+    pub(super) async fn with(scope: EffectiveScope) -> Self {
+        let clock = HandClock::new();
+        let store = open(&Location::Memory, &clock).await;
+        let mut world = Self::over(store, clock, Arc::default(), Texts::default()).await;
+        world.apply(scope).await;
+        world
+    }
+
+    /// A world over a store that may have a past.
+    pub(super) async fn over(
+        store: Store,
+        clock: Arc<HandClock>,
+        executor: Arc<Double>,
+        texts: Texts,
+    ) -> Self {
+        let known = Arc::clone(&texts);
+        let options = Options {
+            read_scopes: Arc::new(move |text| {
+                known.lock().unwrap().get(text).cloned().ok_or_else(|| "unknown text".to_owned())
+            }),
+            secrets: Arc::new(NoSecrets),
+            look_again: None,
+        };
+        let shared: Arc<dyn Executor> = executor.clone();
+        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]);
+        let (runtime, stages) = Runtime::new(store, registry, options);
+        runtime.prepare().await.unwrap();
+        Self { runtime, stages, executor, clock, texts }
+    }
+
+    pub(super) fn texts(&self) -> Texts {
+        Arc::clone(&self.texts)
+    }
+
+    pub(super) async fn apply(&mut self, scope: EffectiveScope) {
+        let text = format!("text {}", self.texts.lock().unwrap().len());
+        let scopes = Scopes::from([(scope.name.clone(), Arc::new(scope))]);
+        self.texts.lock().unwrap().insert(text.clone(), scopes);
+        self.runtime.apply(text, String::new()).await.unwrap();
+    }
+
+    pub(super) fn delivery(&self, id: &str, key_id: Option<&str>, payload: &Value) -> Delivery {
+        Delivery {
+            id: self.runtime.store().ids(|ids, now| ids.event(now)),
+            source: SourceName::known("test"),
+            delivery_id: DeliveryId::known(id),
+            event_type: EventType::known("test.happened"),
+            scope: scope_name(),
+            key: key_id.map(key),
+            work: None,
+            occurred_at: None,
+            payload: Payload::new(payload.to_string().into_bytes()).unwrap(),
+            origin: Origin::Root,
+        }
+    }
+
+    pub(super) async fn accept(&self, delivery: Delivery) -> Result<Acceptance, AcceptError> {
+        self.runtime.accept(delivery, Authority::Ingress).await
+    }
+
+    /// Accepts a delivery with a key.
+    pub(super) async fn deliver(&self, id: &str, key_id: &str) -> EventId {
+        self.say(id, Some(key_id), &json!({})).await
+    }
+
+    /// Accepts a delivery that tells the handler what to do.
+    pub(super) async fn say(&self, id: &str, key_id: Option<&str>, payload: &Value) -> EventId {
+        self.accept(self.delivery(id, key_id, payload)).await.unwrap().event()
+    }
+
+    /// Lets the tasks of running attempts go as far as they can.
+    pub(super) async fn settle_tasks(&self) {
+        for _ in 0..64 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Steps every stage until none has anything to do now.
+    pub(super) async fn run(&mut self) {
+        loop {
+            let mut moved = false;
+            moved |= self.stages.route.step().await.unwrap() == Progress::Advanced;
+            moved |= self.stages.schedule.step().await.unwrap() == Progress::Advanced;
+            moved |= self.stages.execute.step().await.unwrap() == Progress::Advanced;
+            self.settle_tasks().await;
+            moved |= self.stages.complete.step().await.unwrap() == Progress::Advanced;
+            moved |= self.stages.recover.step().await.unwrap() == Progress::Advanced;
+            self.settle_tasks().await;
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Routes what is accepted and starts nothing.
+    pub(super) async fn stages_route_only(&mut self) {
+        while self.stages.route.step().await.unwrap() == Progress::Advanced {}
+    }
+
+    /// Ends a run with an outcome and lets everything go on.
+    pub(super) async fn end(&mut self, execution: ExecutionId, outcome: Outcome) {
+        self.executor.end(execution, TurnResult::of(outcome));
+        self.settle_tasks().await;
+        self.run().await;
+    }
+
+    pub(super) async fn checkpoint(&self, event: EventId) -> Option<Checkpoint> {
+        self.runtime
+            .store()
+            .read("test", move |tx| {
+                let event = tx.event(event)?.expect("the event was accepted");
+                tx.checkpoint(event.sequence)
+            })
+            .await
+            .unwrap()
+    }
+
+    pub(super) async fn outcome(&self, event: EventId) -> Option<CheckpointOutcome> {
+        self.checkpoint(event).await.map(|checkpoint| checkpoint.outcome)
+    }
+
+    pub(super) async fn owner(&self, key_id: &str) -> Option<Work> {
+        let key = key(key_id);
+        self.runtime
+            .store()
+            .read("test", move |tx| match tx.key_owner(&key)? {
+                Some(id) => tx.work(id),
+                None => Ok(None),
+            })
+            .await
+            .unwrap()
+    }
+
+    pub(super) async fn work(&self, id: WorkId) -> Work {
+        self.runtime.store().read("test", move |tx| tx.work(id)).await.unwrap().unwrap()
+    }
+
+    pub(super) async fn pending(&self, work: WorkId) -> Vec<EventId> {
+        let inputs = self.runtime.store().read("test", move |tx| tx.pending_inputs(work, 100)).await.unwrap();
+        inputs.into_iter().map(|input| input.event).collect()
+    }
+
+    /// Every attempt, oldest first.
+    pub(super) async fn executions(&self) -> Vec<Execution> {
+        let filter = ExecutionFilter::default();
+        let mut executions =
+            self.runtime.store().read("test", move |tx| tx.executions(&filter, 200)).await.unwrap();
+        executions.reverse();
+        executions
+    }
+
+    pub(super) async fn execution(&self, id: ExecutionId) -> Execution {
+        self.runtime.store().read("test", move |tx| tx.execution(id)).await.unwrap().unwrap()
+    }
+
+    pub(super) async fn events(&self, event_type: &str) -> Vec<Event> {
+        let event_type = Some(EventType::known(event_type));
+        let filter = EventFilter { event_type, ..EventFilter::default() };
+        self.runtime.store().read("test", move |tx| tx.events(&filter, 200)).await.unwrap()
+    }
+}
+
+/// Opens a store whose bodies run on the test's thread.
+pub(super) async fn open(location: &Location, clock: &Arc<HandClock>) -> Store {
+    try_open(location, clock).await.unwrap()
+}
+
+pub(super) async fn try_open(location: &Location, clock: &Arc<HandClock>) -> Result<Store, StoreError> {
+    let clock: Arc<dyn Clock> = clock.clone();
+    store::open(location, store::Options { inline: true, ..store::Options::new(clock) }).await
+}
