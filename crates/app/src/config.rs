@@ -22,6 +22,8 @@ pub(crate) mod canonical;
 pub(crate) mod plan;
 pub(crate) mod secrets;
 #[cfg(test)]
+mod sample;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use listen::Listeners;
@@ -70,7 +72,11 @@ pub(crate) fn read(text: &str, format: Format) -> Result<(Model, Lines), Vec<Pro
     }
     let model = serde_json::from_value(source.value).map_err(|_source| {
         // The cause may quote a value.
-        vec![Problem::new("", "wrong_type", "the file does not have the form that `open-conduit schema` prints")]
+        vec![Problem::new(
+            "",
+            "wrong_type",
+            "the file does not have the form that `open-conduit schema` prints",
+        )]
     })?;
     Ok((model, source.lines))
 }
@@ -84,7 +90,8 @@ pub(crate) fn load_model(model: Model, registry: &dyn Registered) -> Result<Load
     let listeners = Listeners::of(&model.daemon).map_err(|found| problems.extend(found)).ok();
     let configuration = lower::lower(&model).map_err(|found| problems.extend(found)).ok();
     let scopes = configuration.as_ref().and_then(|configuration| {
-        let found = |found: Vec<domain::config::Problem>| problems.extend(found.into_iter().map(Problem::from));
+        let found =
+            |found: Vec<domain::config::Problem>| problems.extend(found.into_iter().map(Problem::from));
         resolve(configuration).map_err(found).ok()
     });
     match (configuration, scopes, listeners) {

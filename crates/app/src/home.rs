@@ -253,7 +253,8 @@ mod tests {
     fn find_prefers_the_flag_then_the_variable_then_the_default() {
         let find = |flag: Option<&str>, variable: Option<&str>| {
             let user_home = Some(PathBuf::from("/home/ann"));
-            Home::find(flag.map(PathBuf::from), variable.map(Into::into), user_home, Path::new("/here")).unwrap()
+            Home::find(flag.map(PathBuf::from), variable.map(Into::into), user_home, Path::new("/here"))
+                .unwrap()
         };
         assert_eq!(find(Some("a"), Some("/b")).root(), Path::new("/here/a"));
         assert_eq!(find(None, Some("/b")).root(), Path::new("/b"));

@@ -134,7 +134,8 @@ impl Entry {
 
     fn read(&self, request: &HttpDelivery) -> Result<IngressDelivery, IngressRefusal> {
         let malformed = |why: &str| IngressRefusal::Malformed(why.to_owned());
-        let id = request.header("x-github-delivery").ok_or_else(|| malformed("X-GitHub-Delivery is missing"))?;
+        let id =
+            request.header("x-github-delivery").ok_or_else(|| malformed("X-GitHub-Delivery is missing"))?;
         let delivery_id = DeliveryId::new(id).map_err(|error| malformed(&error.to_string()))?;
         let event = request.header("x-github-event").ok_or_else(|| malformed("X-GitHub-Event is missing"))?;
         let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
@@ -145,7 +146,8 @@ impl Entry {
         let origin = fork::origin(&body);
         let facts = Facts::of(event, &body, origin);
         let key = key::key(&self.namespace, event, &body);
-        let payload = serde_json::to_vec(&facts).map_err(|_source| malformed("its facts cannot be written"))?;
+        let payload =
+            serde_json::to_vec(&facts).map_err(|_source| malformed("its facts cannot be written"))?;
         Ok(IngressDelivery {
             delivery_id,
             event_type: EventType::known(EVENT_TYPE),

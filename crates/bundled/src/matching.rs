@@ -24,8 +24,8 @@ mod template;
 mod tests;
 
 use extension::{
-    BoxFuture, Code, ConfigProblem, EventType, ExternalId, Handler, HandlerError, HandlerName, Key, Lifecycle,
-    Match, PreparedRoute, RouteInput, SourceName, TextError, WorkKind,
+    BoxFuture, Code, ConfigProblem, EventType, ExternalId, Handler, HandlerError, HandlerName, Key,
+    Lifecycle, Match, PreparedRoute, RouteInput, SourceName, TextError, WorkKind,
 };
 use serde_json::Value;
 
@@ -92,7 +92,8 @@ enum WorkWord {
 impl MatchRoute {
     fn read(config: &Value, problems: &mut Vec<ConfigProblem>) -> Self {
         let table = Table::root(config, &["types", "sources", "when", "work", "key", "kind"], problems);
-        let types = patterns(&table, "types", TYPE_SEPARATORS, |text| EventType::new(text).map(drop), problems);
+        let types =
+            patterns(&table, "types", TYPE_SEPARATORS, |text| EventType::new(text).map(drop), problems);
         for (index, pattern) in types.iter().enumerate() {
             if let Pattern::Family(family) = pattern
                 && (family == "core." || family.starts_with("core."))
@@ -101,7 +102,8 @@ impl MatchRoute {
                 problems.push(ConfigProblem::at(format!("{}[{index}]", table.path("types")), message));
             }
         }
-        let sources = patterns(&table, "sources", SOURCE_SEPARATORS, |text| SourceName::new(text).map(drop), problems);
+        let sources =
+            patterns(&table, "sources", SOURCE_SEPARATORS, |text| SourceName::new(text).map(drop), problems);
         let when = table.text("when", problems).and_then(|text| {
             let compiled = Expression::compile(text);
             compiled.map_err(|problem| problems.push(ConfigProblem::at(table.path("when"), problem))).ok()
@@ -202,7 +204,8 @@ impl Target {
             WorkWord::Addressed => {
                 for word in ["key", "kind"] {
                     if table.get(word).is_some() {
-                        let message = "has no meaning with `work = \"addressed\"`: no work is created or keyed";
+                        let message =
+                            "has no meaning with `work = \"addressed\"`: no work is created or keyed";
                         problems.push(ConfigProblem::at(table.path(word), message));
                     }
                 }

@@ -149,12 +149,11 @@ impl ShellExecutor {
         let settled = self.settle(segment, epoch).await?;
         match (refused, settled) {
             // Without the word to go no launcher starts anything.
-            (Some(PinError::Fenced), _) => Err(RunError::Fenced),
+            (Some(PinError::Fenced), _) | (None, Settled::Voided) => Err(RunError::Fenced),
             (Some(error @ (PinError::TooLarge | PinError::Store(_))), _) => {
                 Err(RunError::Failed { code: PIN_FAILED, reason: error.to_string() })
             }
             (None, Settled::Ended(result)) => Ok(result),
-            (None, Settled::Voided) => Err(RunError::Fenced),
             (None, Settled::LauncherLost) => Err(launcher_lost()),
         }
     }
@@ -254,7 +253,7 @@ impl Executor for ShellExecutor {
         Box::pin(self.run_to_end(request, host))
     }
 
-    fn recover<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Recovery> {
+    fn recover(&self, segment: Segment) -> BoxFuture<'_, Recovery> {
         let site = Arc::clone(&self.site);
         Box::pin(async move {
             let recovered = tokio::task::spawn_blocking(move || site.recover(&segment)).await;
@@ -264,11 +263,11 @@ impl Executor for ShellExecutor {
         })
     }
 
-    fn observe<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+    fn observe(&self, segment: Segment) -> BoxFuture<'_, Result<TurnResult, RunError>> {
         Box::pin(self.observe_to_end(segment))
     }
 
-    fn stop<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Stopped> {
+    fn stop(&self, segment: Segment) -> BoxFuture<'_, Stopped> {
         let site = Arc::clone(&self.site);
         Box::pin(async move {
             let stopped = tokio::task::spawn_blocking(move || site.stop(&segment)).await;
@@ -279,7 +278,7 @@ impl Executor for ShellExecutor {
         })
     }
 
-    fn log<'a>(&'a self, request: LogRequest) -> BoxFuture<'a, Result<Log, RunError>> {
+    fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>> {
         let site = Arc::clone(&self.site);
         Box::pin(async move {
             let log = tokio::task::spawn_blocking(move || read_log(&site.root, request)).await;

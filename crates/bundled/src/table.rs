@@ -35,12 +35,7 @@ impl<'a> Table<'a> {
     }
 
     /// The table below `key`, when it is there.
-    pub(crate) fn table(
-        &self,
-        key: &str,
-        known: &[&str],
-        problems: &mut Vec<ConfigProblem>,
-    ) -> Option<Self> {
+    pub(crate) fn table(&self, key: &str, known: &[&str], problems: &mut Vec<ConfigProblem>) -> Option<Self> {
         Some(Self::open(self.path(key), self.get(key)?, known, problems))
     }
 
@@ -117,7 +112,8 @@ impl<'a> Table<'a> {
             return Vec::new();
         };
         if list.is_empty() {
-            problems.push(ConfigProblem::at(self.path(key), "must not be an empty list; leave it out instead"));
+            problems
+                .push(ConfigProblem::at(self.path(key), "must not be an empty list; leave it out instead"));
         }
         let mut texts = Vec::with_capacity(list.len());
         for (index, item) in list.iter().enumerate() {

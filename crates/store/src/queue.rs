@@ -24,7 +24,10 @@ pub(crate) enum Popped<T> {
 
 /// A place in the queue.
 #[derive(Debug)]
-pub(crate) struct Place(OwnedSemaphorePermit);
+pub(crate) struct Place {
+    /// Gives the place back when it is dropped.
+    _permit: OwnedSemaphorePermit,
+}
 
 struct Waiting<T> {
     high: VecDeque<(T, Place)>,
@@ -69,12 +72,12 @@ impl<T> Queue<T> {
 
     /// A place, when one is free at once.
     pub(crate) fn place_now(&self, priority: Priority) -> Option<Place> {
-        Arc::clone(self.places(priority)).try_acquire_owned().ok().map(Place)
+        Arc::clone(self.places(priority)).try_acquire_owned().ok().map(|permit| Place { _permit: permit })
     }
 
     /// A place, as soon as one is free; none once the queue is closed.
     pub(crate) async fn place(&self, priority: Priority) -> Option<Place> {
-        Arc::clone(self.places(priority)).acquire_owned().await.ok().map(Place)
+        Arc::clone(self.places(priority)).acquire_owned().await.ok().map(|permit| Place { _permit: permit })
     }
 
     /// Adds a request, or gives it back when the queue is closed.

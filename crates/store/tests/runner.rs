@@ -5,49 +5,50 @@
 //! create databases. Without it those tests fail, unless `OPEN_CONDUIT_TEST_WITHOUT` names `postgres`: what
 //! is left out has to be said.
 
-mod runner {
-    pub(crate) mod driver;
-    pub(crate) mod postgres;
-}
+#[path = "runner/driver.rs"]
+mod driver;
+#[path = "runner/server.rs"]
+mod server;
 
-use runner::driver::{memory, postgres, sqlite};
-
-/// Runs a case as its driver has it.
+/// Makes a test of each case, on a store that the function `$on` opens.
 macro_rules! cases {
-    ($engine:ident; $($case:ident)*) => {
+    ($on:path; $($case:ident)*) => {
         $(
             #[test]
             fn $case() {
-                super::super::$engine(async |driver| spec::store::$case(driver).await);
+                $on(async |driver: &mut crate::driver::Driver| spec::store::$case(driver).await);
             }
         )*
     };
 }
 
-macro_rules! memory_cases {
-    ($($case:ident)*) => { cases!(memory; $($case)*); };
-}
-
-macro_rules! sqlite_cases {
-    ($($case:ident)*) => { cases!(sqlite; $($case)*); };
-}
-
-macro_rules! postgres_cases {
-    ($($case:ident)*) => { cases!(postgres; $($case)*); };
-}
-
-mod on {
-    mod memory {
-        spec::for_each_store_case!(memory_cases);
+mod memory {
+    macro_rules! on_memory {
+        ($($case:ident)*) => { cases!(crate::driver::memory; $($case)*); };
     }
 
-    mod sqlite {
-        spec::for_each_store_case!(sqlite_cases);
-        spec::for_each_durability_case!(sqlite_cases);
+    spec::for_each_store_case!(on_memory);
+}
+
+mod sqlite {
+    macro_rules! on_sqlite {
+        ($($case:ident)*) => { cases!(crate::driver::sqlite; $($case)*); };
     }
 
-    mod postgres {
-        spec::for_each_store_case!(postgres_cases);
-        spec::for_each_durability_case!(postgres_cases);
+    spec::for_each_store_case!(on_sqlite);
+    spec::for_each_durability_case!(on_sqlite);
+}
+
+mod postgres {
+    macro_rules! on_postgres {
+        ($($case:ident)*) => { cases!(crate::driver::postgres; $($case)*); };
+    }
+
+    spec::for_each_store_case!(on_postgres);
+    spec::for_each_durability_case!(on_postgres);
+
+    #[test]
+    fn schema_is_the_one_of_sqlite() {
+        crate::server::schema_is_the_one_of_sqlite();
     }
 }

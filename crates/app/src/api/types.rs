@@ -7,11 +7,16 @@ use domain::outcome::{Artifact, TurnResult, Usage};
 use domain::route::Checkpoint;
 use domain::time::Timestamp;
 use domain::work::{Queue, Work};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod control;
+
+pub(crate) use control::*;
+
 /// A page of a list.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Page<T> {
     /// The rows, newest first.
     pub(crate) items: Vec<T>,
@@ -20,7 +25,7 @@ pub(crate) struct Page<T> {
 }
 
 /// A correlation key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct KeyBody {
     pub(crate) source: String,
     pub(crate) external_id: String,
@@ -33,7 +38,7 @@ impl From<&Key> for KeyBody {
 }
 
 /// What became of an Event.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CheckpointBody {
     /// `routed`, `unmatched`, `dropped`, `terminal` or `quarantined`.
     pub(crate) outcome: String,
@@ -64,14 +69,14 @@ impl From<&Checkpoint> for CheckpointBody {
 }
 
 /// How often a delivery came again.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RedeliveryBody {
     pub(crate) count: i64,
     pub(crate) last_at: String,
 }
 
 /// An Event.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct EventBody {
     pub(crate) id: String,
     pub(crate) sequence: i64,
@@ -135,7 +140,7 @@ impl From<&runtime::why::Link> for EventBody {
 }
 
 /// An Event to accept.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EmitBody {
     pub(crate) scope: String,
@@ -155,7 +160,7 @@ pub(crate) struct EmitBody {
 }
 
 /// What became of an Event that was posted.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AcceptedBody {
     pub(crate) event: String,
     pub(crate) sequence: i64,
@@ -164,7 +169,7 @@ pub(crate) struct AcceptedBody {
 }
 
 /// A Work.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WorkBody {
     pub(crate) id: String,
     pub(crate) scope: String,
@@ -221,7 +226,7 @@ impl WorkBody {
 }
 
 /// The Event that triggered a run, in short.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct TriggerBody {
     pub(crate) event: String,
     #[serde(rename = "type")]
@@ -230,7 +235,7 @@ pub(crate) struct TriggerBody {
 }
 
 /// A run: one attempt at a Work.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RunBody {
     pub(crate) id: String,
     pub(crate) work: String,
@@ -255,7 +260,9 @@ pub(crate) struct RunBody {
     pub(crate) code: Option<String>,
     pub(crate) summary: Option<String>,
     pub(crate) exit_status: Option<i32>,
+    #[schemars(with = "Vec<UsageSchema>")]
     pub(crate) usage: Vec<Usage>,
+    #[schemars(with = "Vec<ArtifactSchema>")]
     pub(crate) artifacts: Vec<Artifact>,
     /// Its outcome is known and waits for input that is on its way.
     pub(crate) settling: bool,
@@ -312,7 +319,7 @@ impl RunBody {
 }
 
 /// Why a run started.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WhyBody {
     pub(crate) run: RunBody,
     /// From the first Event of the chain to the trigger.
@@ -328,7 +335,7 @@ pub(crate) struct WhyBody {
 }
 
 /// A lane that stands still.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LaneBody {
     pub(crate) event: String,
     pub(crate) code: String,
@@ -350,7 +357,7 @@ impl From<&LaneBlock> for LaneBody {
 }
 
 /// An RFC 9457 problem.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Problem {
     /// A page that explains the code.
     #[serde(rename = "type")]
@@ -364,17 +371,26 @@ pub(crate) struct Problem {
     /// More than one thing may be wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<ProblemItem>,
+    /// The ids that a shortened one may mean.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) candidates: Vec<String>,
 }
 
 /// One of several things that are wrong, with where it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ProblemItem {
     pub(crate) path: String,
+    /// The line of the file, from one, when it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<usize>,
+    /// A stable word for the kind of problem.
+    #[serde(default)]
+    pub(crate) code: String,
     pub(crate) message: String,
 }
 
 /// The state of the daemon.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct StatusBody {
     pub(crate) version: String,
     pub(crate) started_at: String,
@@ -399,14 +415,14 @@ pub(crate) struct StatusBody {
 }
 
 /// A reason that Works wait for.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct BlockedBody {
     pub(crate) reason: String,
     pub(crate) works: u32,
 }
 
 /// A row of the change feed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ChangeBody {
     pub(crate) at: String,
     /// `event`, `checkpoint`, `work` or `run`.
@@ -418,7 +434,7 @@ pub(crate) struct ChangeBody {
 }
 
 /// A scope, as the generation in force has it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ScopeBody {
     pub(crate) name: String,
     pub(crate) parent: Option<String>,
@@ -432,83 +448,24 @@ pub(crate) struct ScopeBody {
     pub(crate) entries: Vec<String>,
 }
 
-/// The generation in force.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ConfigBody {
-    /// Zero before the first apply.
-    pub(crate) generation: i64,
-    pub(crate) digest: Option<String>,
-    pub(crate) applied_at: Option<String>,
-    /// Whether the file differs from it.
-    pub(crate) edited: bool,
-    /// The file in the home; none when there is none.
-    pub(crate) file: Option<String>,
-    /// What was applied, in its canonical form.
-    pub(crate) content: Option<Value>,
+/// The shape of a row of `usage`, for the document that describes the interface.
+#[derive(JsonSchema)]
+#[schemars(rename = "Usage")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct UsageSchema {
+    /// The unit: `usd`, `tokens`, `minutes`, or the executor's own.
+    unit: String,
+    /// The amount, in thousandths.
+    thousandths: i64,
 }
 
-/// What an apply of the file would change.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct PlanBody {
-    /// The generation in force; zero before the first apply.
-    pub(crate) generation: i64,
-    pub(crate) changes: Vec<ConfigChangeBody>,
-    /// Settings that only take effect when the daemon starts again.
-    pub(crate) restart_required: Vec<String>,
-}
-
-/// One difference between the generation in force and the file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ConfigChangeBody {
-    pub(crate) path: String,
-    /// `added`, `removed` or `changed`.
-    pub(crate) what: String,
-    pub(crate) sentence: String,
-}
-
-/// What an apply did.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct AppliedBody {
-    pub(crate) generation: i64,
-    /// False when the file says what is in force already; then there is no new generation.
-    pub(crate) changed: bool,
-    pub(crate) changes: Vec<ConfigChangeBody>,
-    /// Settings that only take effect when the daemon starts again.
-    pub(crate) restart_required: Vec<String>,
-}
-
-/// What an Event would do, had it been sent.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ExplainBody {
-    pub(crate) generation: i64,
-    /// `routed`, `unmatched`, `dropped`, `terminal` or `failed`.
-    pub(crate) outcome: String,
-    pub(crate) route: Option<String>,
-    pub(crate) binding: Option<String>,
-    pub(crate) policy: Option<String>,
-    /// The Work it would reach; none when it would create one.
-    pub(crate) work: Option<String>,
-    pub(crate) code: Option<String>,
-    pub(crate) reason: Option<String>,
-    /// Whether the same delivery was accepted before; then it would do nothing.
-    pub(crate) duplicate: bool,
-}
-
-/// What the doctor found.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct DoctorBody {
-    pub(crate) checks: Vec<DoctorCheckBody>,
-}
-
-/// One thing the doctor looked at.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct DoctorCheckBody {
-    /// A stable word, such as `store` or `secrets`.
-    pub(crate) name: String,
-    /// `ok`, `warning` or `problem`.
-    pub(crate) status: String,
-    /// One sentence.
-    pub(crate) message: String,
-    /// What to do about it.
-    pub(crate) hint: Option<String>,
+/// The shape of a row of `artifacts`, for the document that describes the interface.
+#[derive(JsonSchema)]
+#[schemars(rename = "Artifact")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ArtifactSchema {
+    /// Its path below the attempt's output directory.
+    path: String,
+    /// Its size in bytes.
+    bytes: u64,
 }

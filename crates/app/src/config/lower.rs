@@ -77,9 +77,8 @@ impl Lowering {
         let bindings: Vec<_> = indexed(path, "bindings", &scope.bindings)
             .filter_map(|(at, binding)| self.binding(&at, binding))
             .collect();
-        let routes: Vec<_> = indexed(path, "routes", &scope.routes)
-            .filter_map(|(at, route)| self.route(&at, route))
-            .collect();
+        let routes: Vec<_> =
+            indexed(path, "routes", &scope.routes).filter_map(|(at, route)| self.route(&at, route)).collect();
         let extensions: Vec<_> = indexed(path, "extensions", &scope.extensions)
             .filter_map(|(at, entry)| self.entry(&at, entry))
             .collect();

@@ -117,7 +117,8 @@ impl Plan {
             if let Some(before) = known.get(name.as_str()) {
                 self.scope(before, scope);
             } else {
-                let below = scope.parent.as_ref().map_or_else(String::new, |parent| format!(" below `{parent}`"));
+                let below =
+                    scope.parent.as_ref().map_or_else(String::new, |parent| format!(" below `{parent}`"));
                 let sentence = format!("scope `{name}` is new{below}");
                 self.add(format!("scopes.{name}"), ChangeKind::Added, sentence);
                 let empty = Scope { name: name.clone(), parent: scope.parent.clone(), ..Scope::default() };
@@ -149,7 +150,10 @@ impl Plan {
             change("disabled", format!("scope `{name}` is {now}"));
         }
         for (field, value) in difference(&before.settings, &after.settings) {
-            change(&format!("settings.{field}"), format!("scope `{name}`: {field} is now {}", in_words(value)));
+            change(
+                &format!("settings.{field}"),
+                format!("scope `{name}`: {field} is now {}", in_words(value)),
+            );
         }
         for (field, value) in difference(&before.ceilings, &after.ceilings) {
             let sentence = format!("scope `{name}`: the ceiling of {field} is now {}", in_words(value));
@@ -184,7 +188,11 @@ impl Plan {
     fn list<T: part::Part>(&mut self, listed: Listed<'_>, before: &[T], after: &[T]) {
         for part in after {
             match before.iter().find(|old| old.name() == part.name()) {
-                None => self.add(listed.path(part.name()), ChangeKind::Added, listed.sentence(part.name(), &part.appears())),
+                None => self.add(
+                    listed.path(part.name()),
+                    ChangeKind::Added,
+                    listed.sentence(part.name(), &part.appears()),
+                ),
                 Some(old) => {
                     for words in part.differs(old) {
                         let sentence = listed.sentence(part.name(), &words);

@@ -10,7 +10,7 @@ use domain::text::{EntryName, ScopeName, SourceName};
 use extension::{ConfigProblem, Executor, Handler, Ingress, IngressEntry};
 
 use super::model::{self, Model, or_empty};
-use super::problem::{Problem, suggestion};
+use super::problem::{Problem, is_showable, suggestion};
 
 /// The extensions that configurations may name.
 pub(crate) trait Registered {
@@ -71,7 +71,9 @@ struct Checking<'a> {
 
 impl Checking<'_> {
     fn scope(&mut self, path: &str, scope: &model::Scope) {
-        for (index, binding) in scope.bindings.iter().enumerate().filter(|(_index, binding)| !binding.disabled) {
+        for (index, binding) in
+            scope.bindings.iter().enumerate().filter(|(_index, binding)| !binding.disabled)
+        {
             self.binding(&format!("{path}.bindings[{index}]"), binding);
         }
         for (index, route) in scope.routes.iter().enumerate().filter(|(_index, route)| !route.disabled) {
@@ -125,7 +127,8 @@ impl Checking<'_> {
                            `core.`";
             self.problems.push(Problem::new(path, "namespace_reserved", message));
         } else if let Some(first) = self.namespaces.get(&namespace) {
-            let message = format!("the entry delivers in the namespace of {first}; each needs one of its own");
+            let message =
+                format!("the entry delivers in the namespace of {first}; each needs one of its own");
             self.problems.push(Problem::new(path, "namespace_taken", message));
         } else {
             self.namespaces.insert(namespace, path.to_owned());
@@ -145,12 +148,44 @@ impl Checking<'_> {
 
     fn below(&mut self, path: &str, found: Vec<ConfigProblem>) {
         for problem in found {
-            let at = match problem.path.as_str() {
+            let at = match showable_path(&problem.path) {
                 "" => path.to_owned(),
                 inner if inner.starts_with('[') => format!("{path}{inner}"),
                 inner => format!("{path}.{inner}"),
             };
             self.problems.push(Problem::new(at, "extension_config", problem.message));
         }
+    }
+}
+
+/// As much of an extension's path as looks like one: a key that does not may be a value in the wrong place.
+fn showable_path(path: &str) -> &str {
+    let is_index =
+        |text: &str| text.len() <= 7 && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '[' | ']'));
+    let mut end = 0;
+    for part in path.split_inclusive('.') {
+        let part_end = end + part.len();
+        let part = part.strip_suffix('.').unwrap_or(part);
+        let (key, index) = part.split_at(part.find('[').unwrap_or(part.len()));
+        if !(is_showable(key) || (key.is_empty() && end == 0)) || !is_index(index) {
+            break;
+        }
+        end = part_end;
+    }
+    path[..end].trim_end_matches('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::showable_path;
+
+    #[test]
+    fn showable_path_stops_at_what_is_no_key() {
+        for whole in ["", "jobs[2].cron", "[0].x", "env.PATH_1"] {
+            assert_eq!(showable_path(whole), whole);
+        }
+        assert_eq!(showable_path("env.my secret.x"), "env");
+        assert_eq!(showable_path("my secret"), "");
+        assert_eq!(showable_path("jobs[secret].x"), "");
     }
 }

@@ -108,7 +108,11 @@ fn unknown_key<'k>(path: &str, key: &str, known: impl Iterator<Item = &'k str>) 
     if is_showable(key) {
         Problem::new(member(path, key), "unknown_key", format!("unknown key `{key}`{hint}"))
     } else {
-        Problem::new(path, "unknown_key", format!("unknown key, not shown as it does not look like one{hint}"))
+        Problem::new(
+            path,
+            "unknown_key",
+            format!("unknown key, not shown as it does not look like one{hint}"),
+        )
     }
 }
 

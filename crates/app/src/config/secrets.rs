@@ -45,7 +45,10 @@ impl fmt::Debug for SecretReader {
 
 impl SecretReader {
     /// A reader over an environment. Relative paths begin at `home`.
-    pub(crate) fn new(home: PathBuf, environment: impl IntoIterator<Item = (OsString, OsString)>) -> Arc<Self> {
+    pub(crate) fn new(
+        home: PathBuf,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             home,
             environment: environment.into_iter().collect(),

@@ -84,7 +84,8 @@ pub(crate) fn parse(text: &str, format: Format) -> Result<Source, Vec<Problem>> 
         let message = format!("the file is larger than {CONFIG_BYTES_MAX} bytes");
         return Err(vec![Problem::new("", "too_large", message)]);
     }
-    let mut reader = Reader { text, starts: line_starts(text), lines: Lines::default(), problems: Vec::new() };
+    let mut reader =
+        Reader { text, starts: line_starts(text), lines: Lines::default(), problems: Vec::new() };
     let value = match format {
         Format::Toml => reader.toml(),
         Format::Json => reader.json(),
@@ -151,12 +152,10 @@ impl Reader<'_> {
                 Ok(number) => Some(Value::Number(number.into())),
                 Err(_source) => self.refuse(path, offset, "the number does not fit 64 bits"),
             },
-            DeValue::Float(float) => {
-                match float.as_str().parse().ok().and_then(Number::from_f64) {
-                    Some(number) => Some(Value::Number(number)),
-                    None => self.refuse(path, offset, "the number is not finite"),
-                }
-            }
+            DeValue::Float(float) => match float.as_str().parse().ok().and_then(Number::from_f64) {
+                Some(number) => Some(Value::Number(number)),
+                None => self.refuse(path, offset, "the number is not finite"),
+            },
             DeValue::Datetime(_datetime) => self.refuse(path, offset, "write a date or time in quotes"),
             DeValue::Array(elements) => {
                 let mut list = Vec::new();

@@ -1,5 +1,6 @@
 //! A delivery's body, of which only what matters is kept: the rest of 25 MiB is passed over while it is read.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -10,9 +11,31 @@ use serde_json::{Map, Value};
 
 /// Fields of a body that are kept whole. None of them grows with a push.
 const KEPT: &[&str] = &[
-    "action", "after", "before", "branches", "check_run", "check_suite", "comment", "conclusion", "created",
-    "deleted", "forced", "installation", "issue", "label", "number", "pull_request", "ref", "ref_type",
-    "release", "repository", "review", "sender", "sha", "workflow_job", "workflow_run",
+    "action",
+    "after",
+    "before",
+    "branches",
+    "check_run",
+    "check_suite",
+    "comment",
+    "conclusion",
+    "created",
+    "deleted",
+    "forced",
+    "installation",
+    "issue",
+    "label",
+    "number",
+    "pull_request",
+    "ref",
+    "ref_type",
+    "release",
+    "repository",
+    "review",
+    "sender",
+    "sha",
+    "workflow_job",
+    "workflow_run",
 ];
 /// Files that are listed. A list that long counts as cut.
 pub(super) const FILES_MAX: usize = 1000;
@@ -45,17 +68,14 @@ impl Body {
     /// Why it can't be read, in words.
     pub(super) fn read(content_type: Option<&str>, body: &[u8]) -> Result<Self, &'static str> {
         let kind = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        let parsed = if kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            let field = body.split(|byte| *byte == b'&').find_map(|field| field.strip_prefix(b"payload="));
-            let field = field.ok_or("the form has no `payload`")?;
-            let spaced: Vec<u8> =
-                field.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
-            let decoded: Vec<u8> = percent_decode(&spaced).collect();
-            serde_json::from_slice(&decoded)
+        let json = if kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            Cow::Owned(form_payload(body).ok_or("the form has no `payload`")?)
         } else {
-            serde_json::from_slice(body)
+            Cow::Borrowed(body)
         };
-        parsed.map_err(|_source| "the body is not a JSON object")
+        // Checked as a whole, since what is passed over is not.
+        let json = str::from_utf8(&json).map_err(|_source| "the body is not UTF-8")?;
+        serde_json::from_str(json).map_err(|_source| "the body is not a JSON object")
     }
 
     /// What is at a JSON pointer.
@@ -72,6 +92,13 @@ impl Body {
     pub(super) fn is(&self, pointer: &str) -> bool {
         self.get(pointer).and_then(Value::as_bool).unwrap_or(false)
     }
+}
+
+/// The `payload` of a form, decoded.
+fn form_payload(form: &[u8]) -> Option<Vec<u8>> {
+    let field = form.split(|byte| *byte == b'&').find_map(|field| field.strip_prefix(b"payload="))?;
+    let spaced: Vec<u8> = field.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    Some(percent_decode(&spaced).collect())
 }
 
 impl<'de> Deserialize<'de> for Body {

@@ -53,7 +53,9 @@ pub(super) fn origin(body: &Body) -> Origin {
     };
     let always_unknown = |_value: &Value| Origin::Unknown;
     let parts = [
-        part("/pull_request", &|pull| same(pull.pointer("/head/repo"), pull.pointer("/base/repo").or(repository))),
+        part("/pull_request", &|pull| {
+            same(pull.pointer("/head/repo"), pull.pointer("/base/repo").or(repository))
+        }),
         part("/issue/pull_request", &always_unknown),
         part("/workflow_run", &|run| same(run.get("head_repository"), repository)),
         part("/check_run", &|check| pull_requests(check, repository)),
@@ -79,9 +81,8 @@ pub(super) fn origin(body: &Body) -> Origin {
 fn same(head: Option<&Value>, base: Option<&Value>) -> Origin {
     let (Some(head), Some(base)) = (head, base) else { return Origin::Unknown };
     let id = |repository: &Value| repository.get("id").and_then(Value::as_u64);
-    let name = |repository: &Value| {
-        repository.get("full_name").and_then(Value::as_str).map(str::to_ascii_lowercase)
-    };
+    let name =
+        |repository: &Value| repository.get("full_name").and_then(Value::as_str).map(str::to_ascii_lowercase);
     let answer = match (id(head), id(base)) {
         (Some(head), Some(base)) => Some(head == base),
         (None, _) | (_, None) => name(head).zip(name(base)).map(|(head, base)| head == base),

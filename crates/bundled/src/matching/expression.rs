@@ -38,7 +38,9 @@ const PATTERN_BYTES_MAX: usize = 256 << 10;
 /// [`TEXT_BYTES_MAX`], unoptimised too; the system lends only the part that is used.
 const PARSE_STACK_BYTES: usize = 128 << 20;
 
-static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+/// The standard library. Optional values are left out: `has()` asks the same in the language every CEL has.
+static ENVIRONMENT: LazyLock<Arc<Env>> =
+    LazyLock::new(|| Arc::new(Env::stdlib().with_optional_support(false)));
 
 /// What an expression gave, as far as a route can use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,14 +80,16 @@ impl Expression {
         let text = source.to_owned();
         let parser = std::thread::Builder::new().name("cel-parser".to_owned()).stack_size(PARSE_STACK_BYTES);
         // An expression that is refused for its depth must also be dropped where there is room for it.
-        let parsed = parser.spawn(move || parse(&text)).map_err(|_source| "cannot be parsed now".to_owned())?;
+        let parsed =
+            parser.spawn(move || parse(&text)).map_err(|_source| "cannot be parsed now".to_owned())?;
         let root = parsed.join().map_err(|_panic| "is not a CEL expression".to_owned())??;
         let measured = measure::measure(&root, is_declared)?;
         let mut patterns = HashMap::new();
         for pattern in measured.patterns {
             let compiled = RegexBuilder::new(&pattern).size_limit(PATTERN_BYTES_MAX).build();
-            let compiled =
-                compiled.map_err(|_source| "has a pattern for `matches` that is no regular expression, or is too large")?;
+            let compiled = compiled.map_err(
+                |_source| "has a pattern for `matches` that is no regular expression, or is too large",
+            )?;
             patterns.insert(pattern, compiled);
         }
         Ok(Self {

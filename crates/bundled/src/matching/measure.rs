@@ -101,7 +101,7 @@ impl Walk {
         if collected && place.collected {
             return Err("has a `map` or `filter` inside another".to_owned());
         }
-        // The start of an accumulator is what an optional's macros bind their variable to.
+        // A macro may bind a variable to the start of an accumulator, and then iterate over it.
         for range in [&part.iter_range, &part.accu_init] {
             self.visit(range, Place { in_range: true, ..place })?;
         }
@@ -166,7 +166,8 @@ fn adds_to_result(call: &CallExpr) -> bool {
 /// Whether a step of a comprehension appends to a list.
 fn collects(step: &IdedExpr) -> bool {
     let Expr::Call(call) = &step.expr else { return false };
-    let appends = adds_to_result(call) && matches!(call.args.last().map(|last| &last.expr), Some(Expr::List(_)));
+    let appends =
+        adds_to_result(call) && matches!(call.args.last().map(|last| &last.expr), Some(Expr::List(_)));
     // `filter`, and `map` with a condition, append or leave the list as it is.
     appends || (call.func_name == "_?_:_" && call.args.iter().any(collects))
 }

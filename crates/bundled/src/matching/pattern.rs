@@ -27,7 +27,9 @@ impl Pattern {
             }
             return Ok(Self::Exact(text.to_owned()));
         };
-        if family.contains('*') || !family.ends_with(separators) || family.trim_end_matches(separators).is_empty()
+        if family.contains('*')
+            || !family.ends_with(separators)
+            || family.trim_end_matches(separators).is_empty()
         {
             return Err("may have a `*` only as its whole last word");
         }
@@ -60,4 +62,3 @@ impl Pattern {
         }
     }
 }
-

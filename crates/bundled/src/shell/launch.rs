@@ -114,8 +114,8 @@ pub(super) fn start(
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // From here on the child is collected whatever happens; not being collected yet, its pid is still its own.
     let child = LauncherChild { child: Some(child), abandoned: abandoned.clone() };
-    let pid = pid.ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
-    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
+    let pid = pid.ok_or_else(|| failed(io::ErrorKind::InvalidData))?;
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
     let running = Running { process, _child: child };
     wire::write_frame(&mut socket, plan).map_err(failed)?;
     match wire::read_frame(&mut socket).map_err(failed)? {
@@ -142,6 +142,7 @@ fn spawn(
         .spawn()
 }
 
-fn failed(error: io::Error) -> RunError {
+fn failed(error: impl Into<io::Error>) -> RunError {
+    let error: io::Error = error.into();
     RunError::Failed { code: super::SPAWN_FAILED, reason: format!("the launcher could not be started: {error}") }
 }

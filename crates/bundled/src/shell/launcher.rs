@@ -29,7 +29,7 @@ use super::wire::{self, EXEC, GO, Hello, LAUNCH, Plan};
 
 /// How long a command is held for the daemon's word. A daemon that is suspended for longer finds its launch
 /// gone, which costs an attempt nothing.
-const HOLD_TIME_MAX: Duration = Duration::from_secs(60);
+const HOLD_TIME_MAX: Duration = Duration::from_mins(1);
 /// What a shell answers for a program that is not there.
 const STATUS_NOT_FOUND: u8 = 127;
 /// What a shell answers for a program that cannot be run.
@@ -239,10 +239,8 @@ fn become_command(launcher: Option<Pid>) -> ExitCode {
     match prepare(launcher) {
         Ok(Some(plan)) => {
             let error = exec(&plan);
-            let code = match error.kind() {
-                io::ErrorKind::NotFound => STATUS_NOT_FOUND,
-                _cannot_run => STATUS_NOT_RUNNABLE,
-            };
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            let code = if is_missing { STATUS_NOT_FOUND } else { STATUS_NOT_RUNNABLE };
             // Standard error is the segment's output. If it cannot be written, the exit status still says it.
             let _unwritten = writeln!(io::stderr(), "the command could not be run: {error}");
             ExitCode::from(code)

@@ -111,7 +111,9 @@ impl Entry {
     /// The key, when the body has its field. An Event of another shape is keyless, not refused.
     pub(super) fn key(&self, body: &Value) -> Result<Option<Key>, IngressRefusal> {
         let Some(key) = &self.key else { return Ok(None) };
-        let Some(value) = body.pointer(&key.pointer).filter(|value| !value.is_null()) else { return Ok(None) };
+        let Some(value) = body.pointer(&key.pointer).filter(|value| !value.is_null()) else {
+            return Ok(None);
+        };
         let id = plain_text(value).ok_or_else(|| malformed("the key's field holds no text and no number"))?;
         let external_id = ExternalId::new(format!("{}{id}", key.prefix));
         let external_id = external_id.map_err(|error| malformed(&error.to_string()))?;

@@ -51,7 +51,8 @@ impl Verify {
         let token = verify.table("token", &["secret"], problems);
         match (hmac, token) {
             (Some(hmac), None) => {
-                const ENCODINGS: &[(&str, Encoding)] = &[("hex", Encoding::Hex), ("base64", Encoding::Base64)];
+                const ENCODINGS: &[(&str, Encoding)] =
+                    &[("hex", Encoding::Hex), ("base64", Encoding::Base64)];
                 let header = hmac.need_text("header", problems).map(str::to_ascii_lowercase);
                 let prefix = hmac.text("prefix", problems).unwrap_or_default().to_owned();
                 let encoding = hmac.word("encoding", ENCODINGS, Encoding::Hex, problems);

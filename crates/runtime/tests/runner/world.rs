@@ -68,6 +68,7 @@ struct DoubleState {
     calls: Vec<Call>,
     running: BTreeMap<ExecutionId, oneshot::Sender<TurnResult>>,
     recovery: Option<Recovery>,
+    recoveries: BTreeMap<ExecutionId, Recovery>,
     unverifiable: bool,
 }
 
@@ -94,6 +95,16 @@ impl Double {
 
     pub(super) fn on_recover(&self, recovery: Recovery) {
         self.state.lock().unwrap().recovery = Some(recovery);
+    }
+
+    pub(super) fn on_recover_of(&self, execution: ExecutionId, recovery: Recovery) {
+        self.state.lock().unwrap().recoveries.insert(execution, recovery);
+    }
+
+    /// Ends a run, if it is going.
+    pub(super) fn try_end(&self, execution: ExecutionId, result: TurnResult) -> bool {
+        let running = self.state.lock().unwrap().running.remove(&execution);
+        running.is_some_and(|end| end.send(result).is_ok())
     }
 
     pub(super) fn cannot_verify_stops(&self, unverifiable: bool) {
@@ -152,7 +163,8 @@ impl Executor for Double {
         Box::pin(async move {
             let mut state = self.state.lock().unwrap();
             state.calls.push(Call::Recover(segment.execution, segment.epoch.number()));
-            state.recovery.clone().unwrap_or(Recovery::NothingStarted)
+            let told = state.recoveries.get(&segment.execution).or(state.recovery.as_ref());
+            told.cloned().unwrap_or(Recovery::NothingStarted)
         })
     }
 
@@ -489,5 +501,5 @@ pub(super) async fn open(location: &Location, clock: &Arc<HandClock>) -> Store {
 
 pub(super) async fn try_open(location: &Location, clock: &Arc<HandClock>) -> Result<Store, StoreError> {
     let clock: Arc<dyn Clock> = clock.clone();
-    store::open(location, store::Options { inline: true, ..store::Options::new(clock) }).await
+    store::open(location, store::Options { clock, inline: true, ..store::Options::default() }).await
 }

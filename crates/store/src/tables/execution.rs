@@ -252,7 +252,8 @@ impl ExecutionWrites for Transaction<'_> {
 
     fn update_execution(&mut self, execution: &Execution, read: &Execution) -> Result<(), StoreError> {
         execution.check();
-        let (id, was) = (int(execution.id.number()), int(read.epoch.number()));
+        // The row is the one that was read; a next value for another one finds nothing.
+        let (id, was) = (int(read.id.number()), int(read.epoch.number()));
         let owner = maybe_int(execution.lease.map(|lease| lease.owner.number()));
         let until = maybe_time(execution.lease.map(|lease| lease.until));
         if only_renewed(execution, read) {

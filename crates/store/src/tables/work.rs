@@ -278,7 +278,8 @@ impl WorkWrites for Transaction<'_> {
 
     fn update_work(&mut self, work: &Work, read: &Work) -> Result<(), StoreError> {
         work.check();
-        let (id, was) = (int(work.id.number()), int(read.revision.number()));
+        // The row is the one that was read; a next value for another one finds nothing.
+        let (id, was) = (int(read.id.number()), int(read.revision.number()));
         let revision = int(work.revision.number());
         if only_touched(work, read) {
             return self.db.write(&TOUCH, &[id, was, revision], 1);

@@ -16,7 +16,11 @@ pub(super) trait Part {
 }
 
 /// The words for a line that is new, disables, or replaces a disabling one; none for two definitions.
-fn toggled(before_disabled: bool, after_disabled: bool, appears: impl FnOnce() -> String) -> Option<Vec<String>> {
+fn toggled(
+    before_disabled: bool,
+    after_disabled: bool,
+    appears: impl FnOnce() -> String,
+) -> Option<Vec<String>> {
     match (before_disabled, after_disabled) {
         (true, true) => Some(Vec::new()),
         (false, true) => Some(vec![DISABLES.to_owned()]),

@@ -1,0 +1,242 @@
+//! Every error that a program may tell apart, as one stable word.
+//!
+//! The words are part of the interface: HTTP answers and the command line both carry them, and each has a page
+//! in `docs/errors`. A word is never given another meaning; an error that needs one gets a new word.
+
+use std::fmt;
+
+use hyper::StatusCode;
+
+/// What went wrong, for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ErrorCode {
+    BadRequest,
+    Unauthorized,
+    ForeignUser,
+    ForeignHost,
+    ForeignOrigin,
+    ReservedType,
+    ReservedSource,
+    NotFound,
+    UnknownScope,
+    UnknownWork,
+    UnknownParent,
+    NoConfigFile,
+    MethodNotAllowed,
+    RequestTimeout,
+    AmbiguousId,
+    ScopeMismatch,
+    KeyMismatch,
+    TerminalWork,
+    WorkConflict,
+    ConfigConflict,
+    Conflict,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    InvalidConfig,
+    HomeUnreadable,
+    LogUnavailable,
+    EntryUnavailable,
+    TooManyStreams,
+    Database,
+    CorruptRecord,
+    Bug,
+    DiskFull,
+    CommitUnknown,
+    DatabaseLocked,
+    StoreClosed,
+}
+
+impl ErrorCode {
+    /// Every code, in the order of their statuses.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 35] = [
+        Self::BadRequest,
+        Self::Unauthorized,
+        Self::ForeignUser,
+        Self::ForeignHost,
+        Self::ForeignOrigin,
+        Self::ReservedType,
+        Self::ReservedSource,
+        Self::NotFound,
+        Self::UnknownScope,
+        Self::UnknownWork,
+        Self::UnknownParent,
+        Self::NoConfigFile,
+        Self::MethodNotAllowed,
+        Self::RequestTimeout,
+        Self::AmbiguousId,
+        Self::ScopeMismatch,
+        Self::KeyMismatch,
+        Self::TerminalWork,
+        Self::WorkConflict,
+        Self::ConfigConflict,
+        Self::Conflict,
+        Self::PayloadTooLarge,
+        Self::UnsupportedMediaType,
+        Self::InvalidConfig,
+        Self::HomeUnreadable,
+        Self::LogUnavailable,
+        Self::EntryUnavailable,
+        Self::TooManyStreams,
+        Self::Database,
+        Self::CorruptRecord,
+        Self::Bug,
+        Self::DiskFull,
+        Self::CommitUnknown,
+        Self::DatabaseLocked,
+        Self::StoreClosed,
+    ];
+
+    /// The stable word.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::BadRequest => "bad_request",
+            Self::Unauthorized => "unauthorized",
+            Self::ForeignUser => "foreign_user",
+            Self::ForeignHost => "foreign_host",
+            Self::ForeignOrigin => "foreign_origin",
+            Self::ReservedType => "reserved_type",
+            Self::ReservedSource => "reserved_source",
+            Self::NotFound => "not_found",
+            Self::UnknownScope => "unknown_scope",
+            Self::UnknownWork => "unknown_work",
+            Self::UnknownParent => "unknown_parent",
+            Self::NoConfigFile => "no_config_file",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::RequestTimeout => "request_timeout",
+            Self::AmbiguousId => "ambiguous_id",
+            Self::ScopeMismatch => "scope_mismatch",
+            Self::KeyMismatch => "key_mismatch",
+            Self::TerminalWork => "terminal_work",
+            Self::WorkConflict => "work_conflict",
+            Self::ConfigConflict => "config_conflict",
+            Self::Conflict => "conflict",
+            Self::PayloadTooLarge => "payload_too_large",
+            Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::InvalidConfig => "invalid_config",
+            Self::HomeUnreadable => "home_unreadable",
+            Self::LogUnavailable => "log_unavailable",
+            Self::EntryUnavailable => "entry_unavailable",
+            Self::TooManyStreams => "too_many_streams",
+            Self::Database => "database",
+            Self::CorruptRecord => "corrupt_record",
+            Self::Bug => "bug",
+            Self::DiskFull => "disk_full",
+            Self::CommitUnknown => "commit_unknown",
+            Self::DatabaseLocked => "database_locked",
+            Self::StoreClosed => "store_closed",
+        }
+    }
+
+    /// The HTTP status that goes with it.
+    pub(crate) const fn status(self) -> StatusCode {
+        match self {
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::ForeignUser
+            | Self::ForeignHost
+            | Self::ForeignOrigin
+            | Self::ReservedType
+            | Self::ReservedSource => StatusCode::FORBIDDEN,
+            Self::NotFound
+            | Self::UnknownScope
+            | Self::UnknownWork
+            | Self::UnknownParent
+            | Self::NoConfigFile => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::AmbiguousId
+            | Self::ScopeMismatch
+            | Self::KeyMismatch
+            | Self::TerminalWork
+            | Self::WorkConflict
+            | Self::ConfigConflict
+            | Self::Conflict => StatusCode::CONFLICT,
+            Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::InvalidConfig => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::CorruptRecord | Self::Bug | Self::HomeUnreadable => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::LogUnavailable
+            | Self::EntryUnavailable
+            | Self::TooManyStreams
+            | Self::Database
+            | Self::DiskFull
+            | Self::CommitUnknown
+            | Self::DatabaseLocked
+            | Self::StoreClosed => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The kind of error in a few words, the same for every occurrence.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::BadRequest => "The request cannot be read",
+            Self::Unauthorized => "The token is missing or not valid",
+            Self::ForeignUser => "Another user's process",
+            Self::ForeignHost => "Not addressed to this daemon",
+            Self::ForeignOrigin => "Sent by another site's page",
+            Self::ReservedType => "The type belongs to the runtime",
+            Self::ReservedSource => "The source belongs to the runtime",
+            Self::NotFound => "Not found",
+            Self::UnknownScope => "No such scope",
+            Self::UnknownWork => "No such Work",
+            Self::UnknownParent => "No such cause",
+            Self::NoConfigFile => "No configuration file",
+            Self::MethodNotAllowed => "Not this method",
+            Self::RequestTimeout => "The request took too long to arrive",
+            Self::AmbiguousId => "The id is too short",
+            Self::ScopeMismatch => "The Work is in another scope",
+            Self::KeyMismatch => "The key is not the Work's",
+            Self::TerminalWork => "The Work has ended",
+            Self::WorkConflict => "The Work does not allow it now",
+            Self::ConfigConflict => "Another configuration was applied",
+            Self::Conflict => "Changed meanwhile",
+            Self::PayloadTooLarge => "The body is too large",
+            Self::UnsupportedMediaType => "Not this media type",
+            Self::InvalidConfig => "The configuration is not valid",
+            Self::HomeUnreadable => "The home cannot be read",
+            Self::LogUnavailable => "The output cannot be read",
+            Self::EntryUnavailable => "The entry cannot receive now",
+            Self::TooManyStreams => "Too many streams are open",
+            Self::Database => "The database failed",
+            Self::CorruptRecord => "A stored record cannot be read",
+            Self::Bug => "A bug of Open Conduit",
+            Self::DiskFull => "The disk is full",
+            Self::CommitUnknown => "Whether it was stored is not known",
+            Self::DatabaseLocked => "The database is in use",
+            Self::StoreClosed => "The daemon is stopping",
+        }
+    }
+
+    /// Seconds after which the same request is worth another try, when it is.
+    pub(crate) const fn retry_after(self) -> Option<u32> {
+        match self.status() {
+            StatusCode::SERVICE_UNAVAILABLE => Some(2),
+            _other => None,
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::ErrorCode;
+
+    #[test]
+    fn words_are_unique_and_each_has_a_page() {
+        let words: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(words.len(), ErrorCode::ALL.len());
+        let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
+        for word in words {
+            assert!(std::path::Path::new(pages).join(format!("{word}.md")).is_file(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A run: what started it, how long it took, how it ended.
+
+use std::time::Duration;
+
+use domain::time::Timestamp;
+
+use super::{Field, Tone, Word, time, word};
+use crate::api::types::RunBody;
+
+/// A line of a list of runs.
+#[derive(Debug, Clone)]
+pub(crate) struct RunRow {
+    pub(crate) id: String,
+    pub(crate) state: Word,
+    pub(crate) trigger: String,
+    pub(crate) keys: String,
+    pub(crate) took: String,
+    pub(crate) started: String,
+}
+
+impl RunRow {
+    pub(crate) fn new(run: &RunBody, now: Timestamp) -> Self {
+        Self {
+            id: run.id.clone(),
+            state: state(run),
+            trigger: run.trigger.event_type.clone(),
+            keys: super::keys(&run.keys),
+            took: took(run, now).map(time::span).unwrap_or_default(),
+            started: time::ago(run.started_at.as_deref().unwrap_or(&run.claimed_at), now),
+        }
+    }
+}
+
+/// Its state; one that is being found out about, or whose processes may live on, says so.
+fn state(run: &RunBody) -> Word {
+    if run.unstopped {
+        Word::new(format!("{}, not stopped", run.state), Tone::Bad)
+    } else if run.recovering {
+        Word::new(format!("{}, recovering", run.state), Tone::Active)
+    } else if run.settling {
+        Word::new(format!("{}, settling", run.state), Tone::Active)
+    } else {
+        word::state(&run.state)
+    }
+}
+
+/// How long it ran, or has run so far.
+pub(crate) fn took(run: &RunBody, now: Timestamp) -> Option<Duration> {
+    let until = run.ended_at.clone().unwrap_or_else(|| now.to_string());
+    time::between(run.started_at.as_deref(), Some(&until))
+}
+
+/// Everything there is to say about a run.
+pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
+    let mut fields = vec![Field::new("run", run.id.as_str()), Field::new("state", state(run))];
+    if let Some(summary) = &run.summary {
+        fields.push(Field::new("summary", summary.as_str()));
+    }
+    if let Some(code) = &run.code {
+        fields.push(Field::new("code", code.as_str()));
+    }
+    if let Some(status) = run.exit_status {
+        fields.push(Field::new("exit status", status.to_string()));
+    }
+    fields.push(Field::new("work", format!("{} ({}), attempt {}", run.work, run.work_kind, run.attempt)));
+    fields.push(Field::new("scope", run.scope.as_str()));
+    fields.extend(run.keys.iter().map(|key| Field::new("key", super::key(key))));
+    let trigger = &run.trigger;
+    fields.push(Field::new("trigger", format!("{} {} from {}", trigger.event, trigger.event_type, trigger.source)));
+    let binding = format!("{} on {}, generation {}", run.binding, run.executor, run.generation);
+    fields.push(Field::new("binding", binding));
+    times(run, now, &mut fields);
+    if !run.usage.is_empty() {
+        fields.push(Field::new("usage", usage(run)));
+    }
+    for artifact in &run.artifacts {
+        fields.push(Field::new("artifact", format!("{} ({})", artifact.path, bytes(artifact.bytes))));
+    }
+    fields
+}
+
+fn times(run: &RunBody, now: Timestamp, fields: &mut Vec<Field>) {
+    let when = |at: &str| format!("{} ({})", time::absolute(at), time::ago(at, now));
+    fields.push(Field::new("claimed", when(&run.claimed_at)));
+    if let Some(at) = &run.started_at {
+        fields.push(Field::new("started", when(at)));
+    }
+    if let Some(at) = &run.ended_at {
+        fields.push(Field::new("ended", when(at)));
+    }
+    if let Some(took) = took(run, now) {
+        fields.push(Field::new("took", time::span(took)));
+    }
+    let timeout = time::span(Duration::from_secs(run.timeout_seconds));
+    fields.push(match run.remaining_seconds {
+        Some(left) => Field::new("deadline", format!("{timeout}, {} left", time::span(Duration::from_secs(left)))),
+        None => Field::new("deadline", timeout),
+    });
+}
+
+fn usage(run: &RunBody) -> String {
+    let amounts = run.usage.iter().map(|usage| format!("{} {}", thousandths(usage.thousandths), usage.unit));
+    amounts.collect::<Vec<_>>().join(", ")
+}
+
+/// An amount in thousandths, without zeros that say nothing.
+fn thousandths(amount: i64) -> String {
+    let sign = if amount < 0 { "-" } else { "" };
+    let (whole, part) = (amount.unsigned_abs() / 1000, amount.unsigned_abs() % 1000);
+    let text = format!("{sign}{whole}.{part:03}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A size: `812 bytes`, `3.4 KiB`, `12.0 MiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const KIB: u64 = 1024;
+    const MIB: u64 = 1024 * KIB;
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0..KIB => format!("{bytes} bytes"),
+        KIB..MIB => format!("{}.{} KiB", bytes / KIB, bytes % KIB * 10 / KIB),
+        MIB.. => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+    }
+}
+
+/// How it ended, or where it is, in one sentence.
+pub(crate) fn ending(run: &RunBody) -> String {
+    let at = run.ended_at.as_deref().map(|at| format!(" at {}", time::absolute(at))).unwrap_or_default();
+    let status = run.exit_status.map(|status| format!(" with exit status {status}")).unwrap_or_default();
+    let because = super::event::because(run.summary.as_deref(), run.code.as_deref());
+    match run.state.as_str() {
+        "completed" => format!("It completed{at}{status}."),
+        "handoff" => format!("It handed its Work back{at}{status}."),
+        "failed" => format!("It failed{at}{because}."),
+        "cancelled" => format!("It was cancelled{at}."),
+        _live if run.recovering => "The daemon is finding out what became of it.".to_owned(),
+        _live if run.settling => "Its outcome is known; it ends when input on its way has arrived.".to_owned(),
+        "launching" => "It is being launched.".to_owned(),
+        _running => match &run.deadline_at {
+            Some(at) => format!("It is running; its time is over at {}.", time::absolute(at)),
+            None => "It is running.".to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes, thousandths};
+
+    #[test]
+    fn amounts_and_sizes_are_short() {
+        assert_eq!(thousandths(1500), "1.5");
+        assert_eq!(thousandths(-20), "-0.02");
+        assert_eq!(thousandths(12_000), "12");
+        assert_eq!(bytes(812), "812 bytes");
+        assert_eq!(bytes(3500), "3.4 KiB");
+        assert_eq!(bytes(12 << 20), "12.0 MiB");
+    }
+}

@@ -1,0 +1,26 @@
+//! The one integration binary of this crate: extensions with real processes, seen through `extension` alone.
+
+mod shell {
+    //! The shell executor.
+    mod fixture;
+
+    mod turn;
+    mod input;
+    mod result;
+    mod redaction;
+    mod tree;
+    mod adoption;
+    mod verdict;
+}
+
+/// A file that no `mod` names would never be compiled, and its tests would seem to pass.
+#[test]
+fn every_file_is_a_module() {
+    let source = include_str!("runner.rs");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shell");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.strip_suffix(".rs").unwrap();
+        assert!(source.contains(&format!("mod {module};")), "{name} is not a module of the runner");
+    }
+}

@@ -1,0 +1,183 @@
+//! Crashes at every commit: the files are copied at the point, opened elsewhere, and everything goes on.
+//!
+//! A copy taken before a commit holds what a power cut would leave; one taken after it holds what was
+//! promised. In both, every acknowledged Event must reach exactly one attempt, and no attempt that had begun
+//! may begin again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use domain::execution::ExecutionState;
+use domain::id::{EventId, ExecutionId, Sequence};
+use domain::lease::LEASE;
+use domain::outcome::{Outcome, TurnResult};
+use domain::route::{ActivePolicy, CheckpointOutcome};
+use extension::Recovery;
+use serde_json::json;
+use store::{Faults, Location, Options, Point};
+
+use super::world::{Call, Double, HandClock, World, scope};
+
+/// What a crash left, and what the world knew at that moment.
+struct Crash {
+    point: Point,
+    directory: PathBuf,
+    /// Attempts whose process had begun.
+    begun: BTreeSet<ExecutionId>,
+    /// Events whose sender had been answered.
+    acknowledged: Vec<EventId>,
+}
+
+#[derive(Default)]
+struct Crashes {
+    taken: Mutex<Vec<Crash>>,
+    acknowledged: Mutex<Vec<EventId>>,
+}
+
+fn begun(executor: &Double) -> BTreeSet<ExecutionId> {
+    let calls = executor.calls();
+    calls.iter().filter_map(|call| if let Call::Run(id, _) = call { Some(*id) } else { None }).collect()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for name in ["conduit.db", "conduit.db-wal"] {
+        if from.join(name).exists() {
+            fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+    }
+}
+
+/// Two keys, late input, a Work that ends, a failure and a duplicate: some of everything.
+async fn scenario(world: &mut World, crashes: &Crashes) {
+    let script = [
+        ("d-1", Some("a"), json!({})),
+        ("d-2", Some("b"), json!({"once": true})),
+        ("d-3", Some("a"), json!({})),
+        ("d-1", Some("a"), json!({})),
+        ("d-4", None, json!({"fresh": true})),
+        ("d-5", Some("c"), json!({"drop": true})),
+        ("d-6", Some("b"), json!({})),
+    ];
+    for (id, key, payload) in script {
+        let event = world.say(id, key, &payload).await;
+        crashes.acknowledged.lock().unwrap().push(event);
+        world.run().await;
+    }
+    let mut failed = false;
+    loop {
+        let live: Vec<_> =
+            world.executions().await.into_iter().filter(|execution| !execution.state.is_terminal()).collect();
+        let Some(next) = live.first() else { break };
+        let outcome = if failed { Outcome::Completed } else { Outcome::Failed };
+        failed = true;
+        world.end(next.id, outcome).await;
+    }
+}
+
+/// Opens what a crash left and lets everything go on to its end.
+async fn resume(crash: &Crash, texts: &World) {
+    let clock = HandClock::new();
+    clock.advance(Duration::from_secs(3600));
+    let shared: Arc<dyn domain::time::Clock> = clock.clone();
+    let location = Location::Sqlite(crash.directory.join("conduit.db"));
+    let options = Options { clock: shared, inline: true, ..Options::default() };
+    let store = store::open(&location, options).await.unwrap();
+    let executor = Arc::new(Double::default());
+    let mut world = World::over(store, clock, Arc::clone(&executor), texts.texts()).await;
+    if world.runtime.generations().active().number.number() == 0 {
+        // The crash came before the first configuration was there; nothing can have been accepted.
+        assert!(crash.acknowledged.is_empty());
+        return;
+    }
+    // The first life's processes are found by whoever asks for them.
+    for execution in world.executions().await {
+        let found = if crash.begun.contains(&execution.id) { Recovery::Alive } else { Recovery::NothingStarted };
+        executor.on_recover_of(execution.id, found);
+    }
+    loop {
+        world.run().await;
+        let live: Vec<_> =
+            world.executions().await.into_iter().filter(|execution| !execution.state.is_terminal()).collect();
+        if live.is_empty() {
+            break;
+        }
+        let mut ended = false;
+        for execution in live {
+            ended |= executor.try_end(execution.id, TurnResult::of(Outcome::Completed));
+        }
+        world.settle_tasks().await;
+        if !ended {
+            world.clock.advance(LEASE);
+        }
+    }
+    check(crash, &world, &executor).await;
+}
+
+async fn check(crash: &Crash, world: &World, executor: &Double) {
+    let again: Vec<_> = begun(executor).intersection(&crash.begun).copied().collect();
+    assert!(again.is_empty(), "begun twice: {again:?}");
+    let mut inputs: BTreeMap<EventId, u32> = BTreeMap::new();
+    for execution in world.executions().await {
+        assert!(execution.state == ExecutionState::Completed || execution.state == ExecutionState::Failed);
+        let id = execution.id;
+        let consumed =
+            world.runtime.store().read("test", move |tx| tx.inputs_of(id, Sequence::ZERO, 100)).await.unwrap();
+        for input in consumed {
+            *inputs.entry(input.event).or_default() += 1;
+        }
+    }
+    for event in &crash.acknowledged {
+        let checkpoint = world.checkpoint(*event).await;
+        let outcome = checkpoint.expect("an acknowledged event is routed in the end").outcome;
+        let expected = match outcome {
+            CheckpointOutcome::Routed => 1,
+            CheckpointOutcome::Dropped | CheckpointOutcome::Terminal => 0,
+            CheckpointOutcome::Unmatched | CheckpointOutcome::Quarantined => panic!("{event}: {outcome:?}"),
+        };
+        assert_eq!(inputs.get(event).copied().unwrap_or(0), expected, "{event} is consumed as often as it should");
+    }
+}
+
+#[tokio::test]
+async fn every_commit_may_be_the_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = directory.path().join("first");
+    fs::create_dir_all(&home).unwrap();
+    let clock = HandClock::new();
+    let faults = Arc::new(Faults::default());
+    let shared: Arc<dyn domain::time::Clock> = clock.clone();
+    let options = Options { clock: shared, inline: true, faults: Some(Arc::clone(&faults)), ..Options::default() };
+    let store = store::open(&Location::Sqlite(home.join("conduit.db")), options).await.unwrap();
+
+    let executor = Arc::new(Double::default());
+    let crashes = Arc::new(Crashes::default());
+    let mut world = World::over(store, clock, Arc::clone(&executor), Arc::default()).await;
+    {
+        let (crashes, executor) = (Arc::clone(&crashes), Arc::clone(&executor));
+        let root = directory.path().to_path_buf();
+        faults.at_points(move |point| {
+            if point == Point::Begin {
+                return;
+            }
+            let mut taken = crashes.taken.lock().unwrap();
+            let to = root.join(format!("crash-{}", taken.len()));
+            copy(&home, &to);
+            let acknowledged = crashes.acknowledged.lock().unwrap().clone();
+            taken.push(Crash { point, directory: to, begun: begun(&executor), acknowledged });
+        });
+    }
+    world.apply(scope(ActivePolicy::Queue, 2)).await;
+    scenario(&mut world, &crashes).await;
+
+    let taken = std::mem::take(&mut *crashes.taken.lock().unwrap());
+    let of = |point| taken.iter().filter(|crash| crash.point == point).count();
+    assert!(of(Point::BeforeCommit) >= 30, "{}", of(Point::BeforeCommit));
+    assert_eq!(of(Point::BeforeCommit), of(Point::AfterCommit));
+    for crash in &taken {
+        resume(crash, &world).await;
+    }
+}
