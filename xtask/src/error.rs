@@ -46,6 +46,12 @@ pub(crate) enum Error {
     /// The private PostgreSQL did not become ready.
     #[error("PostgreSQL did not start: {reason}")]
     Postgres { reason: String },
+    /// A drill saw something that must not be, or could not be carried out.
+    #[error("{0}")]
+    Drill(String),
+    /// Drills failed; the table of drills has been printed.
+    #[error("failed drills: {names}")]
+    Drills { names: String },
     /// Parts of the check failed; the table of parts has been printed.
     #[error("failed: {names}")]
     Parts { names: String },

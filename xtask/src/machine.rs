@@ -107,7 +107,16 @@ pub(crate) fn now() -> Instant {
 }
 
 /// Asks `done` again and again until it answers, or until the deadline passes (then `None`).
-pub(crate) fn until<T>(limit: Duration, mut done: impl FnMut() -> Option<T>) -> Option<T> {
+pub(crate) fn until<T>(limit: Duration, done: impl FnMut() -> Option<T>) -> Option<T> {
+    until_every(POLL_INTERVAL, limit, done)
+}
+
+/// As [`until`], with an interval of its own, for facts that hold only briefly.
+pub(crate) fn until_every<T>(
+    interval: Duration,
+    limit: Duration,
+    mut done: impl FnMut() -> Option<T>,
+) -> Option<T> {
     let start = now();
     loop {
         if let Some(answer) = done() {
@@ -116,7 +125,7 @@ pub(crate) fn until<T>(limit: Duration, mut done: impl FnMut() -> Option<T>) -> 
         if start.elapsed() >= limit {
             return None;
         }
-        pause();
+        pause(interval);
     }
 }
 
@@ -124,8 +133,8 @@ pub(crate) fn until<T>(limit: Duration, mut done: impl FnMut() -> Option<T>) -> 
     clippy::disallowed_methods,
     reason = "another process is watched; it gives no signal"
 )]
-fn pause() {
-    std::thread::sleep(POLL_INTERVAL);
+fn pause(interval: Duration) {
+    std::thread::sleep(interval);
 }
 
 /// An [`Error::File`] with its place, for `map_err`.

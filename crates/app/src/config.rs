@@ -70,7 +70,7 @@ pub(crate) fn read(text: &str, format: Format) -> Result<(Model, Lines), Vec<Pro
     if !problems.is_empty() {
         return Err(source.lines.locate(problems));
     }
-    let model = serde_json::from_value(source.value).map_err(|_source| {
+    let model = serde_json::from_value(schema::without_reference(source.value)).map_err(|_source| {
         // The cause may quote a value.
         vec![Problem::new(
             "",

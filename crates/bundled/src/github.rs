@@ -49,11 +49,11 @@ impl Ingress for GitHub {
     }
 
     fn prepare(&self, entry: &IngressEntry) -> Result<Box<dyn PreparedIngress>, Vec<ConfigProblem>> {
+        const FORKS: &[(&str, Forks)] = &[("ignore", Forks::Ignore), ("accept", Forks::Accept)];
         let mut problems = Vec::new();
         let table = Table::root(&entry.config, &["namespace", "webhook_secret", "forks"], &mut problems);
         let namespace = table.namespace("namespace", &mut problems);
         let secret = table.secret("webhook_secret", &entry.secret_names, &mut problems);
-        const FORKS: &[(&str, Forks)] = &[("ignore", Forks::Ignore), ("accept", Forks::Accept)];
         let forks = table.word("forks", FORKS, Forks::Ignore, &mut problems);
         match (namespace, secret) {
             (Some(namespace), Some(secret)) if problems.is_empty() => {

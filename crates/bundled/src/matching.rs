@@ -12,6 +12,10 @@
 //! At least one of the first three must be there. Reading a field that is missing is an error in CEL, and an
 //! Event on which an expression fails stays unrouted and is tried again; `has(payload.field)` asks first.
 //!
+//! An expression sees the first 200 items of a list, the first 200 entries of a table and the first 64 KiB of
+//! a text. It may nest two comprehensions, of which one may be a `map` or `filter`; what it iterates over is
+//! not made with `+`, and a pattern for `matches` is written out.
+//!
 //! A keyed match goes to the Work that owns the key, which is standing work: it waits for the next Event
 //! after each attempt. A fresh one makes a Work that ends. An Event that is addressed to a Work never makes
 //! a fresh one, so a fresh match leaves it to later routes.
@@ -179,6 +183,10 @@ impl PreparedRoute for MatchRoute {
 
     fn ignores_work(&self) -> bool {
         true
+    }
+
+    fn may_take_long(&self) -> bool {
+        self.when.as_ref().is_some_and(Expression::iterates)
     }
 
     fn takes_announcement(&self, event_type: &EventType) -> bool {

@@ -1,13 +1,16 @@
 //! Made-up Events and requests for the tests of this crate.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::future::Future;
 
 use extension::{
     BoxFuture, EventId, EventType, EventView, ExternalId, HttpDelivery, Key, Payload, RouteInput, ScopeName,
     ScopeView, Secret, SecretError, Secrets, Sequence, SourceName, Timestamp, WorkId,
 };
+use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
+use sha2::Sha256;
 
 /// An Event in the making.
 #[derive(Debug, Clone)]
@@ -76,6 +79,21 @@ pub(crate) fn request(headers: &[(&str, &str)], body: &[u8]) -> HttpDelivery {
         received_at: Timestamp::EPOCH,
         fresh_id: "fresh-1".to_owned(),
     }
+}
+
+/// The HMAC-SHA-256 of a body.
+pub(crate) fn mac(secret: &str, body: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(body);
+    mac.finalize().into_bytes().to_vec()
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
 }
 
 /// Secrets that a test knows.

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Epoch, ExecutionId, Executor, ExecutorName, Log, LogRequest,
-    PinError, Recovery, RunError, RunRequest, Segment, Stopped, TurnResult,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Epoch, ExecutionId, Executor, ExecutorName, Log,
+    LogRequest, PinError, Recovery, RunError, RunRequest, Segment, Stopped, TurnResult,
 };
 use serde_json::Value;
 
@@ -107,7 +107,9 @@ impl ShellExecutor {
             let directory = site.root.segment(request.execution, request.epoch);
             let mark = site.root.mark(request.execution);
             let plan = plan(&options.environment, &config, &request, &directory, mark)?;
-            directory.create().map_err(|error| spawn_failed("the segment's directory cannot be made", &error))?;
+            directory
+                .create()
+                .map_err(|error| spawn_failed("the segment's directory cannot be made", &error))?;
             directory
                 .write_input(&input::render(&request))
                 .map_err(|error| spawn_failed("`input.json` cannot be written", &error))?;
@@ -126,7 +128,10 @@ impl ShellExecutor {
     async fn run_to_end(&self, request: RunRequest, host: &dyn AttemptHost) -> Result<TurnResult, RunError> {
         let config = Config::parse(&request.config).map_err(|problems| {
             let reason = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-            RunError::Failed { code: SPAWN_FAILED, reason: format!("the binding's configuration is not valid: {reason}") }
+            RunError::Failed {
+                code: SPAWN_FAILED,
+                reason: format!("the binding's configuration is not valid: {reason}"),
+            }
         })?;
         if request.resource.is_some() {
             return Err(RunError::Failed { code: SPAWN_FAILED, reason: NO_RESOURCE.to_owned() });

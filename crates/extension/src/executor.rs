@@ -49,17 +49,17 @@ pub trait Executor: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<TurnResult, RunError>>;
 
     /// Finds out what became of a segment after its authority was lost. It never starts one.
-    fn recover<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Recovery>;
+    fn recover(&self, segment: Segment) -> BoxFuture<'_, Recovery>;
 
     /// Watches a segment that [`Self::recover`] found alive, to its end.
-    fn observe<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Result<TurnResult, RunError>>;
+    fn observe(&self, segment: Segment) -> BoxFuture<'_, Result<TurnResult, RunError>>;
 
     /// Stops everything of a segment, and answers once that is established. It may be called for a segment
     /// that has ended or never began.
-    fn stop<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Stopped>;
+    fn stop(&self, segment: Segment) -> BoxFuture<'_, Stopped>;
 
     /// Reads from a segment's output.
-    fn log<'a>(&'a self, request: LogRequest) -> BoxFuture<'a, Result<Log, RunError>>;
+    fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>>;
 
     /// The path of an artifact that a segment left, when it is one.
     fn artifact(&self, execution: ExecutionId, path: &str) -> Option<std::path::PathBuf>;

@@ -28,6 +28,11 @@ pub trait PreparedRoute: fmt::Debug + Send + Sync {
     /// Whether the answer depends on the Event alone, so that the Work's revision need not be checked.
     fn ignores_work(&self) -> bool;
 
+    /// Whether deciding may take more than a moment, so that it should not hold up the Events beside it.
+    fn may_take_long(&self) -> bool {
+        false
+    }
+
     /// Whether the route asks for this announcement of the runtime by name. Others never reach it.
     fn takes_announcement(&self, event_type: &EventType) -> bool;
 

@@ -9,7 +9,7 @@ use domain::delivery::{self, AcceptFacts, AcceptRefusal, Acceptance, Authority, 
 use domain::event::Event;
 use domain::lane::LaneId;
 use domain::route::{Checkpoint, CheckpointOutcome};
-use domain::store::{StoreError, Tx, Unrouted};
+use domain::store::{Snapshot, StoreError, Tx, Unrouted};
 use domain::text::{Code, ScopeName};
 use thiserror::Error;
 
@@ -139,7 +139,8 @@ pub(crate) fn charge(tx: &mut dyn Tx, event: &Event) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn facts(tx: &mut dyn Tx, delivery: &Delivery) -> Result<AcceptFacts, StoreError> {
+/// What the store knows that bears on a delivery.
+pub(crate) fn facts(tx: &mut dyn Snapshot, delivery: &Delivery) -> Result<AcceptFacts, StoreError> {
     let mut facts = AcceptFacts::default();
     if let Some(work) = delivery.work {
         facts.target = tx.work(work)?;

@@ -35,6 +35,11 @@ impl Complete {
     pub(crate) fn new(runtime: Runtime, reports: mpsc::UnboundedReceiver<Report>) -> Self {
         Self { runtime, reports, kept: Arc::new([]) }
     }
+
+    /// How many reports wait for the next step.
+    pub fn waiting(&self) -> usize {
+        self.reports.len() + self.kept.len()
+    }
 }
 
 /// What a step did.

@@ -29,6 +29,7 @@ pub mod hint;
 pub mod held;
 pub mod metrics;
 
+pub mod explain;
 pub mod why;
 mod node;
 

@@ -226,6 +226,14 @@ impl Runtime {
         self.hints().complete.notify_one();
     }
 
+    /// Runs a computation on a thread that may block.
+    pub(crate) fn spawn_blocking<T: Send + 'static>(
+        &self,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.0.tasks.spawn_blocking(task)
+    }
+
     /// Runs a task that shutdown waits for.
     #[expect(clippy::disallowed_methods, reason = "this is the task tracker")]
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

@@ -5,6 +5,7 @@
 //! Works, keys, input and checkpoints together, or the block of a lane that could not go on. *Afterwards*
 //! hints scheduling.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::event::{Event, Payload};
@@ -13,23 +14,29 @@ use domain::lane::LaneId;
 use domain::store::{Snapshot, StoreError};
 use domain::time::Timestamp;
 use domain::work::Work;
+use tokio::sync::mpsc;
 
 use crate::node::Runtime;
 use crate::stage::{BATCH, Progress, Stage, StageError};
 
-mod apply;
-mod evaluate;
+pub(crate) mod apply;
+pub(crate) mod evaluate;
 
 use apply::{Applied, Item};
+use evaluate::Asked;
 
 /// The routing stage.
 #[derive(Debug)]
 pub struct Route {
     runtime: Runtime,
+    /// Events whose handlers have yet to answer.
+    asked: BTreeSet<Sequence>,
+    answers: mpsc::UnboundedReceiver<Item>,
+    answer: mpsc::UnboundedSender<Item>,
 }
 
 /// An Event to route, as it was read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) event: Event,
     pub(crate) payload: Payload,
@@ -41,8 +48,44 @@ pub(crate) struct Candidate {
 }
 
 impl Route {
-    pub(crate) const fn new(runtime: Runtime) -> Self {
-        Self { runtime }
+    pub(crate) fn new(runtime: Runtime) -> Self {
+        let (answer, answers) = mpsc::unbounded_channel();
+        Self { runtime, asked: BTreeSet::new(), answers, answer }
+    }
+
+    /// Asks the handlers about what was read, and takes the answers that have come in.
+    async fn items(&mut self, found: Vec<Read>) -> Vec<Item> {
+        let active = self.runtime.generations().active();
+        let mut items = Vec::with_capacity(found.len());
+        while items.len() < BATCH as usize
+            && let Ok(item) = self.answers.try_recv()
+        {
+            self.asked.remove(&item.candidate.event.sequence);
+            items.push(item);
+        }
+        let answered: BTreeSet<_> = items.iter().map(|item| item.candidate.event.sequence).collect();
+        for (event, payload, lane, work) in found {
+            if self.asked.contains(&event.sequence) || answered.contains(&event.sequence) {
+                continue;
+            }
+            let proposed = self.runtime.store().ids(|ids, now| ids.work(now));
+            let sequence = event.sequence;
+            let candidate = Candidate { event, payload, lane, work, proposed };
+            match evaluate::evaluate(&self.runtime, &active, candidate).await {
+                Asked::Now(item) => items.push(item),
+                Asked::Later(answer) => {
+                    self.asked.insert(sequence);
+                    let (send, runtime) = (self.answer.clone(), self.runtime.clone());
+                    self.runtime.spawn(async move {
+                        // Without a receiver the stage has ended, and the Event is asked about again.
+                        drop(send.send(answer.await));
+                        runtime.hints().route.notify_one();
+                    });
+                }
+            }
+        }
+        items.sort_by_key(|item| item.candidate.event.sequence);
+        items
     }
 }
 
@@ -52,19 +95,12 @@ impl Stage for Route {
     }
 
     async fn step(&mut self) -> Result<Progress, StageError> {
-        let runtime = &self.runtime;
-        let found = runtime.store().read("route.read", read).await?;
-        if found.events.is_empty() {
+        let found = self.runtime.store().read("route.read", read).await?;
+        let items: Arc<[Item]> = self.items(found.events).await.into();
+        if items.is_empty() {
             return Ok(Progress::Idle { due_at: found.next_due });
         }
-        let active = runtime.generations().active();
-        let mut items = Vec::with_capacity(found.events.len());
-        for (event, payload, lane, work) in found.events {
-            let proposed = runtime.store().ids(|ids, now| ids.work(now));
-            let candidate = Candidate { event, payload, lane, work, proposed };
-            items.push(evaluate::evaluate(&active, candidate).await);
-        }
-        let items: Arc<[Item]> = items.into();
+        let runtime = &self.runtime;
         let applied = runtime
             .store()
             .transact("route", move |tx| apply::apply(tx, &items))
@@ -95,8 +131,11 @@ impl Route {
     }
 }
 
+/// An Event with what asking about it needs.
+type Read = (Event, Payload, LaneId, Option<Work>);
+
 struct Found {
-    events: Vec<(Event, Payload, LaneId, Option<Work>)>,
+    events: Vec<Read>,
     next_due: Option<Timestamp>,
 }
 

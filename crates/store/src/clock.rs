@@ -54,6 +54,12 @@ impl StoreClock {
         Self { clock, base: Mutex::new(base), last: AtomicI64::new(start.at.as_micros()) }
     }
 
+    /// Starts from a moment that is known to be the present.
+    pub(crate) fn at(clock: Arc<dyn Clock>, at: Timestamp) -> Self {
+        let base = Base { at, boot: clock.boot(), stepped_back: None };
+        Self { clock, base: Mutex::new(base), last: AtomicI64::new(at.as_micros()) }
+    }
+
     /// Takes `at` for the present: the database's own clock says so.
     pub(crate) fn set(&self, at: Timestamp) {
         let base = Base { at, boot: self.clock.boot(), stepped_back: None };

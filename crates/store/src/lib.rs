@@ -34,12 +34,15 @@ pub use options::{IssueObserver, Location, LocationError, Options};
 use backend::{Database, Runs};
 use clock::StoreClock;
 use counters::Counters;
+use engine::postgres::{Postgres, PostgresReader};
 use engine::sqlite::{Sqlite, SqliteReader, log_bytes};
 use threads::Threads;
 use writer::{Ways, Writer, message};
 
 /// Connections that read, for a SQLite file: enough that one slow list does not hold up a page.
 const SQLITE_READERS: usize = 3;
+/// Connections that read, for PostgreSQL.
+const POSTGRES_READERS: usize = 2;
 
 /// What opening an engine yields beside the writer.
 struct Opened {
@@ -113,6 +116,48 @@ async fn open_sqlite(path: Option<PathBuf>, options: Options) -> Result<Database
     })
 }
 
-async fn open_postgres(_dsn: String, _options: Options) -> Result<Database, StoreError> {
-    Err(StoreError::Closed)
+fn start_postgres(
+    dsn: &str,
+    options: Options,
+    counters: Arc<Counters>,
+) -> Result<(Writer<Postgres>, Opened), StoreError> {
+    let mut engine = Postgres::open(dsn)?;
+    let clock = if options.own_time {
+        Arc::new(StoreClock::start(options.clock, engine.highest()))
+    } else {
+        let clock = Arc::new(StoreClock::at(options.clock, engine.database_now()));
+        engine.lead(Arc::clone(&clock));
+        clock
+    };
+    let incarnation = Incarnation::from_number(engine.register(clock.now())?);
+    let facts = engine.facts()?;
+    let ways = Ways {
+        clock: Arc::clone(&clock),
+        counters,
+        observers: options.observers,
+        faults: options.faults,
+        rehearse: options.rehearse,
+    };
+    Ok((Writer::new(engine, ways), Opened { clock, incarnation, facts }))
+}
+
+async fn open_postgres(dsn: String, options: Options) -> Result<Database, StoreError> {
+    let counters = Arc::new(Counters::default());
+    let counted = Arc::clone(&counters);
+    // A connection needs its own thread to be driven, so the calling thread waits for that instead.
+    let blocking = options.inline;
+    let reads = dsn.clone();
+    let start = move || start_postgres(&dsn, options, counted);
+    let (mut threads, opened) = Threads::start(|opened: &Opened| Arc::clone(&opened.clock), start).await?;
+    threads.add_readers(POSTGRES_READERS, &opened.clock, move || PostgresReader::open(&reads)).await?;
+    Ok(Database {
+        runs: Runs::Threads { threads, blocking },
+        clock: opened.clock,
+        counters,
+        incarnation: opened.incarnation,
+        // Other nodes may be at work on the same database.
+        exclusive: false,
+        facts: opened.facts,
+        log_bytes: None,
+    })
 }

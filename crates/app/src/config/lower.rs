@@ -27,6 +27,8 @@ pub(crate) fn lower(model: &Model) -> Result<Configuration, Vec<Problem>> {
     if lowering.problems.is_empty() { Ok(Configuration { scopes }) } else { Err(lowering.problems) }
 }
 
+/// Lowers item by item. What it returns for something that is wrong does not matter: a problem is recorded, and
+/// then the whole is refused.
 struct Lowering {
     problems: Vec<Problem>,
 }
@@ -39,17 +41,6 @@ impl Lowering {
                 self.problems.push(Problem::new(path, "invalid_name", error.to_string()));
                 None
             }
-        }
-    }
-
-    fn optional_name<T: std::str::FromStr<Err = TextError>>(
-        &mut self,
-        path: String,
-        text: Option<&String>,
-    ) -> Option<Option<T>> {
-        match text {
-            Some(text) => self.name(path, text).map(Some),
-            None => Some(None),
         }
     }
 
@@ -73,7 +64,7 @@ impl Lowering {
 
     fn scope(&mut self, path: &str, scope: &model::Scope) -> Option<ScopeConfig> {
         let name = self.name(format!("{path}.name"), &scope.name);
-        let parent = self.optional_name(format!("{path}.parent"), scope.parent.as_ref());
+        let parent = scope.parent.as_ref().map(|text| self.name(format!("{path}.parent"), text));
         let bindings: Vec<_> = indexed(path, "bindings", &scope.bindings)
             .filter_map(|(at, binding)| self.binding(&at, binding))
             .collect();
@@ -88,7 +79,7 @@ impl Lowering {
         let secrets = scope.secrets.iter().map(|(name, at)| (name.clone(), SecretRef(at.clone()))).collect();
         Some(ScopeConfig {
             name: name?,
-            parent: parent?,
+            parent: parent.flatten(),
             disabled: scope.disabled,
             settings: settings(&scope.settings),
             ceilings: ceilings(&scope.ceilings),
@@ -126,12 +117,12 @@ impl Lowering {
         }
         let handler = self.required(path, "handler", route.handler.as_ref());
         let handler = handler.and_then(|text| self.name(format!("{path}.handler"), text));
-        let binding = self.optional_name(format!("{path}.binding"), route.binding.as_ref());
+        let binding = route.binding.as_ref().map(|text| self.name(format!("{path}.binding"), text));
         let active_policy = self.policy(path, route.active_policy.as_deref());
         Some(Item::Define(RouteConfig {
             name: name?,
             handler: handler?,
-            binding: binding?,
+            binding: binding.flatten(),
             active_policy: active_policy?,
             config: or_empty(route.config.as_ref()),
         }))
@@ -143,7 +134,7 @@ impl Lowering {
             let bare = model::Entry { name: entry.name.clone(), disabled: true, ..Default::default() };
             return self.is_only_disabled(path, *entry == bare).then_some(Item::Disable(name?));
         }
-        let entry_type = self.required(path, "type", entry.entry_type.as_ref());
+        let entry_type = self.required(path, "type", entry.kind.as_ref());
         Some(Item::Define(EntryConfig {
             name: name?,
             entry_type: entry_type?.to_owned(),

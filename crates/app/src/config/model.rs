@@ -225,7 +225,7 @@ pub(crate) struct Entry {
     pub(crate) disabled: bool,
     /// The type of the extension, such as `webhook`. Required unless disabled.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "type")]
-    pub(crate) entry_type: Option<String>,
+    pub(crate) kind: Option<String>,
     /// The names of the secrets it may read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) secret_names: Vec<String>,

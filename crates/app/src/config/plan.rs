@@ -126,7 +126,7 @@ impl Plan {
             }
         }
         for gone in before.iter().filter(|scope| after.iter().all(|kept| kept.name != scope.name)) {
-            let sentence = format!("scope `{}` is removed; its Work stays and starts nothing", gone.name);
+            let sentence = format!("scope `{}` is removed", gone.name);
             self.add(format!("scopes.{}", gone.name), ChangeKind::Removed, sentence);
         }
     }
@@ -160,7 +160,7 @@ impl Plan {
             change(&format!("ceilings.{field}"), sentence);
         }
         if before.read_scopes != after.read_scopes {
-            change("read_scopes", format!("scope `{name}` may read other scopes"));
+            change("read_scopes", format!("scope `{name}` may read other scopes than before"));
         }
         self.secrets(before, after);
         self.list(Listed::of(after, "binding"), &before.bindings, &after.bindings);

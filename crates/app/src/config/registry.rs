@@ -40,7 +40,7 @@ pub(crate) fn namespaces(model: &Model, registry: &dyn Registered) -> Namespaces
     for scope in &model.scopes {
         for entry in scope.extensions.iter().filter(|entry| !entry.disabled) {
             let Some(asked) = ingress_entry(scope, entry) else { continue };
-            let kind = entry.entry_type.as_deref().unwrap_or_default();
+            let kind = entry.kind.as_deref().unwrap_or_default();
             let Some(ingress) = registry.ingresses().iter().find(|known| known.entry_type() == kind) else {
                 continue;
             };
@@ -88,8 +88,7 @@ impl Checking<'_> {
         let Some(name) = &binding.executor else { return };
         let executors = self.registry.executors();
         let Some(executor) = executors.iter().find(|known| known.name().as_str() == name) else {
-            let names: Vec<_> = executors.iter().map(|known| known.name()).collect();
-            let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>();
+            let names: Vec<String> = executors.iter().map(|known| known.name().to_string()).collect();
             return self.unknown(format!("{path}.executor"), "unknown_executor", "executor", name, &names);
         };
         if let Err(found) = executor.validate(&or_empty(binding.config.as_ref()), binding.resource.as_ref()) {
@@ -101,8 +100,7 @@ impl Checking<'_> {
         let Some(name) = &route.handler else { return };
         let handlers = self.registry.handlers();
         let Some(handler) = handlers.iter().find(|known| known.name().as_str() == name) else {
-            let names: Vec<_> = handlers.iter().map(|known| known.name()).collect();
-            let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>();
+            let names: Vec<String> = handlers.iter().map(|known| known.name().to_string()).collect();
             return self.unknown(format!("{path}.handler"), "unknown_handler", "handler", name, &names);
         };
         if let Err(found) = handler.prepare(&or_empty(route.config.as_ref())) {
@@ -111,10 +109,10 @@ impl Checking<'_> {
     }
 
     fn entry(&mut self, path: &str, scope: &model::Scope, entry: &model::Entry) {
-        let Some(kind) = &entry.entry_type else { return };
+        let Some(kind) = &entry.kind else { return };
         let ingresses = self.registry.ingresses();
         let Some(ingress) = ingresses.iter().find(|known| known.entry_type() == kind) else {
-            let names: Vec<_> = ingresses.iter().map(|known| known.entry_type()).collect();
+            let names: Vec<String> = ingresses.iter().map(|known| known.entry_type().to_owned()).collect();
             return self.unknown(format!("{path}.type"), "unknown_entry_type", "type of entry", kind, &names);
         };
         let Some(asked) = ingress_entry(scope, entry) else { return };
@@ -135,8 +133,8 @@ impl Checking<'_> {
         }
     }
 
-    fn unknown(&mut self, path: String, code: &'static str, what: &str, written: &str, known: &[&str]) {
-        let hint = match suggestion(written, known.iter().copied()) {
+    fn unknown(&mut self, path: String, code: &'static str, what: &str, written: &str, known: &[String]) {
+        let hint = match suggestion(written, known.iter().map(String::as_str)) {
             hint if hint.is_empty() => {
                 let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
                 format!("; known are {}", known.join(", "))

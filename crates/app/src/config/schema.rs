@@ -4,7 +4,7 @@
 //! drift apart. It looks at keys and types; what values mean is checked afterwards, with better words than a
 //! schema has.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::model::Model;
 use super::problem::{Problem, is_showable, suggestion};
@@ -13,7 +13,20 @@ use super::source::member;
 /// The JSON Schema of the configuration, draft 2020-12.
 pub(crate) fn schema() -> Value {
     let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
-    generator.into_root_schema_for::<Model>().to_value()
+    let mut schema = generator.into_root_schema_for::<Model>().to_value();
+    schema["properties"][REFERENCE] = json!({ "description": "Where an editor finds this schema. It means nothing else.", "type": "string" });
+    schema
+}
+
+/// The key by which a JSON file names its schema. Editors want it, and it is no part of a configuration.
+const REFERENCE: &str = "$schema";
+
+/// A file's content without the key that names its schema.
+pub(crate) fn without_reference(mut value: Value) -> Value {
+    if let Some(members) = value.as_object_mut() {
+        members.shift_remove(REFERENCE);
+    }
+    value
 }
 
 /// Every key and type of `value` that the schema does not allow.

@@ -24,7 +24,7 @@ pub(crate) const SECRET_BYTES_MAX: usize = 64 * 1024;
 /// How long a command may take to print a secret.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a command's answer is used again.
-const COMMAND_KEPT: Duration = Duration::from_secs(60);
+const COMMAND_KEPT: Duration = Duration::from_mins(1);
 /// Permission bits of a file that others can read or write.
 const OPEN_TO_OTHERS: u32 = 0o077;
 
@@ -148,6 +148,8 @@ enum Unreadable {
     NotText,
     #[error("the value is larger than {SECRET_BYTES_MAX} bytes")]
     TooLarge,
+    #[error("its path does not lead to a plain file")]
+    NotAFile,
     #[error("the file cannot be read: {0}")]
     File(std::io::ErrorKind),
     #[error("the command cannot be started: {0}")]
@@ -175,8 +177,13 @@ fn usable(text: &str) -> Result<Secret, Unreadable> {
 
 fn read_file(path: &Path) -> Result<(Vec<u8>, u32), Unreadable> {
     let unreadable = |source: std::io::Error| Unreadable::File(source.kind());
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    // Opening a pipe would wait for whoever writes to it.
+    if !metadata.is_file() {
+        return Err(Unreadable::NotAFile);
+    }
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mode = file.metadata().map_err(unreadable)?.mode();
+    let mode = metadata.mode();
     Ok((read_bounded(file).map_err(unreadable)?, mode))
 }
 

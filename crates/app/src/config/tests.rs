@@ -72,7 +72,7 @@ fn the_examples_in_the_starter_are_valid() {
 #[test]
 fn an_empty_file_is_a_configuration_without_scopes() {
     assert!(loaded("", Format::Toml).scopes.is_empty());
-    assert!(loaded("{}", Format::Json).scopes.is_empty());
+    assert!(loaded("{\"$schema\": \"conduit.schema.json\"}", Format::Json).scopes.is_empty());
 }
 
 /// A scope in JSON, with a schedule entry and its route written as users write them.

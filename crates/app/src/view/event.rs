@@ -3,7 +3,7 @@
 use domain::time::Timestamp;
 
 use super::{Field, Tone, Word, time, word};
-use crate::api::types::{EventBody, ExplainBody};
+use crate::api::types::EventBody;
 
 /// A line of a list of Events.
 #[derive(Debug, Clone)]
@@ -112,34 +112,4 @@ pub(crate) fn repeats(event: &EventBody) -> Option<String> {
     let times = super::count(redelivered.count, "more time", "more times");
     let last = time::absolute(&redelivered.last_at);
     Some(format!("The same delivery came {times}, last at {last}, and changed nothing."))
-}
-
-/// What an Event would do, in sentences.
-pub(crate) fn prospect(explain: &ExplainBody) -> Vec<String> {
-    let generation = explain.generation;
-    let because = because(explain.reason.as_deref(), explain.code.as_deref());
-    let route = explain.route.as_deref().unwrap_or("?");
-    let mut sentences = Vec::new();
-    if explain.duplicate {
-        sentences.push("This delivery was accepted before, so it would change nothing.".to_owned());
-        sentences.push("Without that:".to_owned());
-    }
-    sentences.push(match explain.outcome.as_str() {
-        "routed" => match &explain.work {
-            Some(work) => format!("Route `{route}` (generation {generation}) would make it input of {work}."),
-            None => format!("Route `{route}` (generation {generation}) would make a new Work of it."),
-        },
-        "unmatched" => format!("No route would match it (generation {generation}). It would be kept, without effect."),
-        "dropped" => format!("Route `{route}` (generation {generation}) would drop it{because}."),
-        "terminal" => format!("Its Work can take no more input{because}."),
-        "failed" => format!("Route `{route}` (generation {generation}) could not decide{because}."),
-        // A later daemon may know more words.
-        other => format!("It would become `{other}`{because}."),
-    });
-    if explain.outcome == "routed"
-        && let Some(binding) = &explain.binding
-    {
-        sentences.push(format!("Binding `{binding}` would run it."));
-    }
-    sentences
 }

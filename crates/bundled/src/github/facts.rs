@@ -34,7 +34,7 @@ pub struct Facts {
     /// The commit after a push, the one that a check, run or status that ended was about, or a pull
     /// request's head.
     pub after: Option<String>,
-    /// How a check or a run ended, as GitHub writes it.
+    /// How a check or a run that ended did so, as GitHub writes it.
     pub conclusion: Option<String>,
     /// What the commits of a push touch; at most 1000. None for other events.
     pub files: Option<Vec<String>>,
@@ -91,7 +91,7 @@ impl Facts {
             name: full_ref(event, body),
             before: plain("/before"),
             after: after(event, body),
-            conclusion: RUNS.iter().find_map(|run| plain(&format!("/{run}/conclusion"))),
+            conclusion: ended(body, "conclusion").map(short),
             files_complete: push.as_ref().map(|push| push.files_complete),
             commits: push.as_ref().map(|push| push.commits),
             files: push.map(|push| push.files),
@@ -111,8 +111,15 @@ impl Facts {
 /// Objects that have a conclusion and the commit they are about.
 const RUNS: &[&str] = &["check_suite", "check_run", "workflow_run", "workflow_job"];
 
+/// A field of the check or run that a delivery reports the end of. One that goes on may still show the
+/// conclusion of the time before.
+fn ended<'b>(body: &'b Body, field: &str) -> Option<&'b str> {
+    let has_ended = body.text("/action") == Some("completed");
+    RUNS.iter().filter(|_run| has_ended).find_map(|run| body.text(&format!("/{run}/{field}")))
+}
+
 fn full_ref(event: &str, body: &Body) -> Option<String> {
-    let name = body.text("/ref")?;
+    let name = body.text("/ref").filter(|name| !name.is_empty())?;
     match (event, body.text("/ref_type")) {
         ("create" | "delete", Some("branch")) => Some(short(&format!("refs/heads/{name}"))),
         ("create" | "delete", Some("tag")) => Some(short(&format!("refs/tags/{name}"))),
@@ -121,10 +128,8 @@ fn full_ref(event: &str, body: &Body) -> Option<String> {
 }
 
 fn after(event: &str, body: &Body) -> Option<String> {
-    let ended = body.text("/action") == Some("completed");
-    let run = RUNS.iter().filter(|_run| ended).find_map(|run| body.text(&format!("/{run}/head_sha")));
     let status = || if event == "status" { body.text("/sha") } else { None };
-    let found = body.text("/after").or(run).or_else(status);
+    let found = body.text("/after").or_else(|| ended(body, "head_sha")).or_else(status);
     found.or_else(|| body.text("/pull_request/head/sha")).map(short)
 }
 

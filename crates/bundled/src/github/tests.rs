@@ -4,12 +4,10 @@ mod forks;
 mod pushes;
 
 use extension::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
-use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
-use sha2::Sha256;
 
 use super::{BODY_BYTES_MAX, GitHub};
-use crate::sample::{KnownSecrets, block_on, request};
+use crate::sample::{KnownSecrets, block_on, hex, mac, request};
 
 const SECRET: &str = "It's a Secret to Everybody";
 const HOME: u64 = 1;
@@ -33,15 +31,8 @@ fn accepting() -> Value {
     json!({ "namespace": "github/acme", "webhook_secret": "hook", "forks": "accept" })
 }
 
-fn signature(body: &[u8]) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
-    mac.update(body);
-    let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256={digits}")
-}
-
 fn delivery(event: &str, content_type: &str, body: &[u8]) -> HttpDelivery {
-    let signature = signature(body);
+    let signature = format!("sha256={}", hex(&mac(SECRET, body)));
     let headers = [
         ("content-type", content_type),
         ("x-github-event", event),
@@ -89,7 +80,7 @@ fn body(with: Value) -> Value {
     body
 }
 
-fn pull_request(head: Value) -> Value {
+fn pull_request(head: &Value) -> Value {
     json!({
         "number": 7, "title": "Fix it", "state": "open", "merged": false, "draft": true,
         "user": { "login": "ann" }, "labels": [{ "name": "bug", "color": "f00" }],
@@ -196,7 +187,7 @@ fn every_delivery_is_accepted_under_its_own_id() {
 #[test]
 fn the_subject_of_a_pull_request_has_its_head_and_base() {
     let opened =
-        body(json!({ "action": "opened", "number": 7, "pull_request": pull_request(repository(HOME)) }));
+        body(json!({ "action": "opened", "number": 7, "pull_request": pull_request(&repository(HOME)) }));
     let facts = facts("pull_request", &opened);
     assert_eq!(facts["after"], "aaa");
     assert_eq!(
@@ -210,7 +201,7 @@ fn the_subject_of_a_pull_request_has_its_head_and_base() {
         })
     );
     let review = json!({ "id": 5, "state": "approved", "body": null, "user": { "login": "bob" } });
-    let reviewed = body(json!({ "review": review, "pull_request": pull_request(repository(HOME)) }));
+    let reviewed = body(json!({ "review": review, "pull_request": pull_request(&repository(HOME)) }));
     let facts = self::facts("pull_request_review", &reviewed);
     let expected = json!({ "id": 5, "author": "bob", "state": "approved", "text": "", "truncated": false });
     assert_eq!(facts["subject"]["review"], expected);
@@ -240,7 +231,7 @@ fn a_finished_check_names_its_commit_and_no_ref() {
         let done = facts(kind, &body(json!({ "action": "completed", kind: check })));
         assert_eq!((&done["after"], &done["conclusion"]), (&json!("ccc"), &json!("timed_out")), "{kind}");
         assert_eq!(done["ref"], Value::Null, "{kind}");
-        let begun = json!({ "head_branch": "main", "head_sha": "ccc", "conclusion": null });
+        let begun = json!({ "head_branch": "main", "head_sha": "ccc", "conclusion": "success" });
         let begun = facts(kind, &body(json!({ "action": "requested", kind: begun })));
         assert_eq!((&begun["after"], &begun["conclusion"]), (&Value::Null, &Value::Null), "{kind}");
     }
@@ -250,7 +241,7 @@ fn a_finished_check_names_its_commit_and_no_ref() {
 
 #[test]
 fn keys_are_what_a_delivery_is_about() {
-    let pull = pull_request(repository(HOME));
+    let pull = pull_request(&repository(HOME));
     let issue = json!({ "number": 3, "title": "t" });
     let of_pull = json!({ "number": 7, "pull_request": { "url": "u" } });
     let comment = json!({ "id": 1, "body": "b" });

@@ -60,6 +60,8 @@ pub(crate) struct Expression {
     patterns: Arc<HashMap<String, Regex>>,
     reads_event: bool,
     reads_payload: bool,
+    /// Whether it goes over lists or matches patterns, which may take more than a moment.
+    iterates: bool,
 }
 
 impl fmt::Debug for Expression {
@@ -92,13 +94,20 @@ impl Expression {
             )?;
             patterns.insert(pattern, compiled);
         }
+        let iterates = measured.comprehensions > 0 || !patterns.is_empty();
         Ok(Self {
             source: source.to_owned(),
             root,
             patterns: Arc::new(patterns),
             reads_event: measured.reads_event,
             reads_payload: measured.reads_payload,
+            iterates,
         })
+    }
+
+    /// Whether evaluating it may take more than a moment.
+    pub(crate) const fn iterates(&self) -> bool {
+        self.iterates
     }
 
     /// The text it was compiled from.
@@ -125,7 +134,14 @@ impl Expression {
             CelValue::String(text) => Answer::Text(text.as_str().to_owned()),
             CelValue::Int(number) => Answer::Text(number.to_string()),
             CelValue::UInt(number) => Answer::Text(number.to_string()),
-            _ => Answer::Other,
+            CelValue::Null
+            | CelValue::Float(_)
+            | CelValue::Bytes(_)
+            | CelValue::List(_)
+            | CelValue::Map(_)
+            | CelValue::Struct(_)
+            | CelValue::Function(..)
+            | CelValue::Opaque(_) => Answer::Other,
         })
     }
 
@@ -175,40 +191,34 @@ fn is_declared(probe: &IdedExpr) -> bool {
 
 /// An evaluation's mistake without anything that was evaluated: the library's messages show values.
 fn failure(error: &ExecutionError) -> HandlerError {
-    const KINDS: &[(&str, fn(&ExecutionError) -> bool)] = &[
-        ("a field that it reads is missing; test with `has()` first", |error| {
-            matches!(error, ExecutionError::NoSuchKey(_))
-        }),
-        ("an operator or a function does not take the types it was given", |error| {
-            matches!(
-                error,
-                ExecutionError::NoSuchOverload(_)
-                    | ExecutionError::UnexpectedType { .. }
-                    | ExecutionError::UnsupportedTargetType { .. }
-                    | ExecutionError::NotSupportedAsMethod { .. }
-                    | ExecutionError::UnsupportedBinaryOperator(..)
-                    | ExecutionError::UnsupportedIndex(..)
-                    | ExecutionError::UnsupportedKeyType(_)
-                    | ExecutionError::ValuesNotComparable(..)
-            )
-        }),
-        ("an index lies outside its list", |error| matches!(error, ExecutionError::IndexOutOfBounds(_))),
-        ("a calculation has no result", |error| {
-            matches!(
-                error,
-                ExecutionError::DivisionByZero(_)
-                    | ExecutionError::RemainderByZero(_)
-                    | ExecutionError::Overflow(..)
-            )
-        }),
-        ("a function refused its arguments, or `matches` was given too much text", |error| {
-            matches!(error, ExecutionError::FunctionError { .. })
-        }),
-    ];
-    let kind = KINDS.iter().find(|(_words, is_it)| is_it(error)).map(|(words, _is_it)| *words);
     HandlerError {
         code: Code::known("cel_error"),
-        reason: format!("the expression failed: {}", kind.unwrap_or("it cannot be evaluated")),
+        reason: format!("the expression failed: {}", mistake(error)),
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library may add kinds of mistakes")]
+fn mistake(error: &ExecutionError) -> &'static str {
+    match error {
+        ExecutionError::NoSuchKey(_) => "a field that it reads is missing; test with `has()` first",
+        ExecutionError::NoSuchOverload(_)
+        | ExecutionError::UnexpectedType { .. }
+        | ExecutionError::UnsupportedTargetType { .. }
+        | ExecutionError::NotSupportedAsMethod { .. }
+        | ExecutionError::UnsupportedBinaryOperator(..)
+        | ExecutionError::UnsupportedIndex(..)
+        | ExecutionError::UnsupportedKeyType(_)
+        | ExecutionError::ValuesNotComparable(..) => {
+            "an operator or a function does not take the types it was given"
+        }
+        ExecutionError::IndexOutOfBounds(_) => "an index lies outside its list",
+        ExecutionError::DivisionByZero(_)
+        | ExecutionError::RemainderByZero(_)
+        | ExecutionError::Overflow(..) => "a calculation has no result",
+        ExecutionError::FunctionError { .. } => {
+            "a function refused its arguments, or `matches` was given too much text"
+        }
+        _ => "it cannot be evaluated",
     }
 }
 

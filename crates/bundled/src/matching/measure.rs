@@ -25,7 +25,8 @@ pub(crate) struct Measured {
     pub(crate) reads_event: bool,
     /// Whether it reads `payload`.
     pub(crate) reads_payload: bool,
-    comprehensions: usize,
+    /// How many comprehensions it has.
+    pub(crate) comprehensions: usize,
 }
 
 /// Refuses a tree deeper than [`DEPTH_MAX`]. It recurses no deeper itself.

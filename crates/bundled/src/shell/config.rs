@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::table::Table;
 
 /// What may stand in a binding's configuration.
-const KEYS: [&str; 7] = ["command", "argv", "env", "dir", "timeout_seconds", "pass_env", "stop_grace_seconds"];
+const KEYS: [&str; 7] =
+    ["command", "argv", "env", "dir", "timeout_seconds", "pass_env", "stop_grace_seconds"];
 /// The longest deadline.
 const TIMEOUT_SECONDS_MAX: u64 = 30 * 24 * 3600;
 /// The longest time between asking a tree to end and killing it.
@@ -68,7 +69,8 @@ impl Config {
             argv => argv.join(" "),
         };
         let line = words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        let mut shown: String = line.chars().filter(|c| !c.is_control()).take(DESCRIPTION_CHARS_MAX).collect();
+        let mut shown: String =
+            line.chars().filter(|c| !c.is_control()).take(DESCRIPTION_CHARS_MAX).collect();
         if shown.len() < words.trim().len() {
             shown.push('…');
         }
@@ -100,13 +102,18 @@ impl Reader<'_> {
         match (self.table.get("command"), self.table.get("argv")) {
             (Some(_), Some(_)) => self.problem("", "give either `command` or `argv`, not both"),
             (None, None) => {
-                self.problem("", "needs `command` (a line for /bin/sh) or `argv` (a list: program and arguments)");
+                self.problem(
+                    "",
+                    "needs `command` (a line for /bin/sh) or `argv` (a list: program and arguments)",
+                );
             }
             (Some(command), None) => match command.as_str() {
                 Some(line) if !line.trim().is_empty() && is_argument(line) => {
                     return vec![SHELL.to_owned(), "-c".to_owned(), line.to_owned()];
                 }
-                _unfit => self.problem("command", format!("must be a text that is not blank, {ARGUMENT_FORM}")),
+                _unfit => {
+                    self.problem("command", format!("must be a text that is not blank, {ARGUMENT_FORM}"))
+                }
             },
             (None, Some(_)) => {
                 let argv = self.texts("argv", is_argument, ARGUMENT_FORM);
@@ -209,7 +216,8 @@ mod tests {
     #[track_caller]
     fn refused(config: &Value, path: &str, message_part: &str) {
         let problems = Config::parse(config).unwrap_err();
-        let found = problems.iter().any(|problem| problem.path == path && problem.message.contains(message_part));
+        let found =
+            problems.iter().any(|problem| problem.path == path && problem.message.contains(message_part));
         assert!(found, "{problems:?}");
     }
 

@@ -7,6 +7,7 @@
 //!     output.log                  appended to by the command, or by its launcher when values are redacted
 //!     verdict                     `start` or `void`, made once, whoever is first
 //!     status                      how the command ended
+//!     stopping                    there once the tree is being asked to end
 //!     out/                        what the command leaves: artifacts, and its own `result.json`
 //!     work/                       its working directory, unless the binding names one
 //! ```
@@ -191,6 +192,16 @@ impl SegmentDirectory {
         let draft = self.0.join(".status");
         fs::write(&draft, serde_json::to_vec(status)?)?;
         fs::rename(&draft, self.0.join("status"))
+    }
+
+    /// Notes that the tree is being asked to end, so that its launcher does not ask it again.
+    pub(super) fn note_stopping(&self) -> io::Result<()> {
+        fs::write(self.0.join("stopping"), [])
+    }
+
+    /// Whether the tree is being asked to end.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.0.join("stopping").exists()
     }
 
     /// The path of a regular file below `out/`, reached without leaving it and through no link.

@@ -61,7 +61,9 @@ pub(super) fn build(
     for (name, secret) in &request.secrets {
         check_variable(name).map_err(|reason| failed(format!("the secret for `{name}`: {reason}")))?;
         if !is_argument(secret.expose()) {
-            return Err(failed(format!("the secret for `{name}` holds a NUL or is too large for a variable")));
+            return Err(failed(format!(
+                "the secret for `{name}` holds a NUL or is too large for a variable"
+            )));
         }
         variables.insert(name.clone(), secret.expose().to_owned());
     }

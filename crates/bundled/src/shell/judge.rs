@@ -100,14 +100,18 @@ impl Statement {
         result.usage = self
             .usage
             .iter()
-            .filter_map(|(unit, amount)| Some(Usage { unit: unit.clone(), thousandths: thousandths(amount)? }))
+            .filter_map(|(unit, amount)| {
+                Some(Usage { unit: unit.clone(), thousandths: thousandths(amount)? })
+            })
             .collect();
     }
 
     /// What is wrong with it, without repeating it.
     fn problem(&self) -> Option<&'static str> {
         let status_fits = |status: &String| {
-            !status.trim().is_empty() && status.len() <= STATUS_BYTES_MAX && !status.contains(char::is_control)
+            !status.trim().is_empty()
+                && status.len() <= STATUS_BYTES_MAX
+                && !status.contains(char::is_control)
         };
         if !self.status.as_ref().is_none_or(status_fits) {
             return Some("`status` must be a short word");
@@ -218,7 +222,8 @@ fn artifacts(out: &Path) -> Vec<Artifact> {
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
                 directories.push(path);
-            } else if let Some(path) = path.to_str().filter(|path| metadata.is_file() && *path != RESULT_FILE) {
+            } else if let Some(path) = path.to_str().filter(|path| metadata.is_file() && *path != RESULT_FILE)
+            {
                 found.push(Artifact { path: path.to_owned(), bytes: metadata.len() });
             }
         }

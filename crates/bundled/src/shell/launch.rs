@@ -144,5 +144,8 @@ fn spawn(
 
 fn failed(error: impl Into<io::Error>) -> RunError {
     let error: io::Error = error.into();
-    RunError::Failed { code: super::SPAWN_FAILED, reason: format!("the launcher could not be started: {error}") }
+    RunError::Failed {
+        code: super::SPAWN_FAILED,
+        reason: format!("the launcher could not be started: {error}"),
+    }
 }

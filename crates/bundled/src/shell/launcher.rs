@@ -83,7 +83,9 @@ fn launch() -> io::Result<()> {
     let hello = Hello::Held { launcher: held.launcher, command: held.command };
     wire::write_frame(&mut daemon_socket, &hello)?;
 
-    if !is_told_to_go(&mut daemon_socket, &daemon_process)? || segment.decide(Verdict::Start)? == Verdict::Void {
+    if !is_told_to_go(&mut daemon_socket, &daemon_process)?
+        || segment.decide(Verdict::Start)? == Verdict::Void
+    {
         drop(held.gate);
         wait_for(held.command.pid)?;
         return Ok(());
@@ -157,9 +159,8 @@ fn run(held: Held, segment: &SegmentDirectory) -> io::Result<()> {
     let Held { plan, launcher, command, mut gate, redaction } = held;
     let process = command.open()?;
     // The stage may have died meanwhile; then its end is the result.
-    gate.write_all(&[GO]).or_else(|error| {
-        if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
-    })?;
+    gate.write_all(&[GO])
+        .or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
     drop(gate);
     let timed_out = Arc::new(AtomicBool::new(false));
     let grace = Duration::from_millis(plan.stop_grace_ms);
@@ -178,7 +179,8 @@ fn run(held: Held, segment: &SegmentDirectory) -> io::Result<()> {
     let status = Status { end, timed_out: timed_out.load(Ordering::Acquire), ended_at: wall_micros() };
     // First, because the rest may take long, and a status makes an attempt finished whatever happens then.
     segment.write_status(&status)?;
-    end_orphans(Tree { launcher: Some(launcher), mark: &plan.mark }, grace)?;
+    let tree = Tree { launcher: Some(launcher), mark: &plan.mark };
+    end_orphans(tree, grace, || status.timed_out || segment.is_stopping())?;
     match redaction {
         // Every writer is gone, so the pipe is at its end.
         Some(thread) => thread.join().map_err(|_panic| io::Error::other("the redacting writer panicked"))?,
@@ -208,11 +210,12 @@ fn end_of(status: WaitStatus) -> Option<End> {
 
 /// Ends what the command left running. As every orphan becomes a child of the launcher, having no child
 /// means having no tree: the usual case costs one call.
-fn end_orphans(tree: Tree<'_>, grace: Duration) -> io::Result<()> {
+fn end_orphans(tree: Tree<'_>, grace: Duration, asked: impl FnOnce() -> bool) -> io::Result<()> {
     if !has_children()? {
         return Ok(());
     }
-    let _survivors = tree.stop(grace)?;
+    // Some programs take a second request for an order to give up their cleaning.
+    let _survivors = if asked() { tree.outlast(grace)? } else { tree.stop(grace)? };
     has_children().map(|_left| ())
 }
 

@@ -110,7 +110,9 @@ impl Stat {
 fn all() -> io::Result<Vec<(Identity, Stat)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
-        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
         let Ok(stat) = Stat::read(pid) else { continue };
         if !stat.is_dead() {
             found.push((Identity { pid, start: stat.start }, stat));
@@ -151,13 +153,15 @@ const ROUND_TIME_MAX: Duration = Duration::from_millis(200);
 
 impl Tree<'_> {
     /// Who belongs to it now.
-    pub(super) fn members(&self) -> io::Result<Vec<Identity>> {
+    fn members(&self) -> io::Result<Vec<Identity>> {
         let all = all()?;
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
         let mut inside: Vec<i32> = self.launcher.iter().map(|launcher| launcher.pid).collect();
         let mut next = 0;
         while let Some(parent) = inside.get(next).copied() {
-            inside.extend(all.iter().filter(|(_, stat)| stat.parent == parent).map(|(identity, _)| identity.pid));
+            inside.extend(
+                all.iter().filter(|(_, stat)| stat.parent == parent).map(|(identity, _)| identity.pid),
+            );
             next += 1;
         }
         let belongs = |identity: &Identity| {
@@ -169,49 +173,62 @@ impl Tree<'_> {
     }
 
     /// Asks every member to end, waits up to `grace`, then kills, and looks again until nobody is left.
+    ///
+    /// Each is asked once, and only those that are there at first: what appears later may be what a member
+    /// needs to clean up.
     pub(super) fn stop(&self, grace: Duration) -> io::Result<Result<(), Survivors>> {
+        if !grace.is_zero() {
+            for member in self.open_members()? {
+                send(&member, Signal::TERM)?;
+                // One that was suspended could not even be told.
+                send(&member, Signal::CONT)?;
+            }
+        }
+        self.outlast(grace)
+    }
+
+    /// The same for a tree that has been asked already.
+    pub(super) fn outlast(&self, grace: Duration) -> io::Result<Result<(), Survivors>> {
         let deadline = now() + grace;
-        let mut asked: Vec<Identity> = Vec::new();
         while !left(deadline).is_zero() {
-            let members = self.members()?;
+            let members = self.open_members()?;
             if members.is_empty() {
                 return Ok(Ok(()));
             }
-            let mut open = Vec::new();
-            for member in members {
-                let Some(fd) = member.open()? else { continue };
-                if !asked.contains(&member) {
-                    send(&fd, Signal::TERM)?;
-                    // One that was suspended could not even be told.
-                    send(&fd, Signal::CONT)?;
-                    asked.push(member);
-                }
-                open.push(fd);
-            }
-            wait_all(&open, left(deadline).min(ROUND_TIME_MAX))?;
+            wait_all(&members, left(deadline).min(ROUND_TIME_MAX))?;
         }
         self.kill()
+    }
+
+    /// Opens every member. None is left when this is empty: one that ended meanwhile may have left others.
+    fn open_members(&self) -> io::Result<Vec<OwnedFd>> {
+        loop {
+            let members = self.members()?;
+            let mut open = Vec::new();
+            for member in &members {
+                open.extend(member.open()?);
+            }
+            if members.is_empty() || !open.is_empty() {
+                return Ok(open);
+            }
+        }
     }
 
     /// Kills every member, and looks again until nobody is left.
     pub(super) fn kill(&self) -> io::Result<Result<(), Survivors>> {
         let deadline = now() + KILL_TIME_MAX;
         loop {
-            let members = self.members()?;
+            let members = self.open_members()?;
             if members.is_empty() {
                 return Ok(Ok(()));
             }
             if left(deadline).is_zero() {
                 return Ok(Err(Survivors(members.len())));
             }
-            let mut open = Vec::new();
-            for member in members {
-                if let Some(fd) = member.open()? {
-                    send(&fd, Signal::KILL)?;
-                    open.push(fd);
-                }
+            for member in &members {
+                send(member, Signal::KILL)?;
             }
-            wait_all(&open, left(deadline).min(ROUND_TIME_MAX))?;
+            wait_all(&members, left(deadline).min(ROUND_TIME_MAX))?;
         }
     }
 }

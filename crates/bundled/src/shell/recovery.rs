@@ -60,7 +60,11 @@ impl Site {
         let directory = self.root.segment(segment.execution, handle.epoch);
         if !directory.path().is_dir() {
             // Released, or lost with the power before the verdict could be: it must count as started.
-            return self.not_adoptable(segment.execution, "its directory is gone", self.place(&handle.machine));
+            return self.not_adoptable(
+                segment.execution,
+                "its directory is gone",
+                self.place(&handle.machine),
+            );
         }
         match directory.decide(Verdict::Void)? {
             Verdict::Void => {
@@ -177,7 +181,9 @@ impl Site {
     pub(super) fn stop(&self, segment: &Segment) -> io::Result<Stopped> {
         for (_, directory) in self.launches(segment.execution, |epoch| epoch <= segment.epoch)? {
             // What has not started must not start behind our back; what has, is ended below.
-            let _holds = directory.decide(Verdict::Void)?;
+            if directory.decide(Verdict::Void)? == Verdict::Start {
+                directory.note_stopping()?;
+            }
         }
         let handle = segment.handle.as_deref().and_then(Handle::from_bytes);
         match handle.as_ref().map_or(Place::Here, |handle| self.place(&handle.machine)) {

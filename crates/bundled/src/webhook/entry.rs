@@ -96,14 +96,11 @@ impl Entry {
         request: &HttpDelivery,
         body: &Value,
     ) -> Result<DeliveryId, IngressRefusal> {
-        let id = match &self.delivery_id {
-            Some(place) => {
-                place.get(request, body).ok_or_else(|| malformed("the delivery's id is missing"))?
-            }
-            None => {
-                let named = ID_HEADERS.iter().find_map(|header| request.header(header));
-                named.unwrap_or(&request.fresh_id).to_owned()
-            }
+        let id = if let Some(place) = &self.delivery_id {
+            place.get(request, body).ok_or_else(|| malformed("the delivery's id is missing"))?
+        } else {
+            let named = ID_HEADERS.iter().find_map(|header| request.header(header));
+            named.unwrap_or(&request.fresh_id).to_owned()
         };
         DeliveryId::new(id).map_err(|error| malformed(&error.to_string()))
     }
@@ -195,8 +192,12 @@ fn plain_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-        Value::Array(_) | Value::Object(_) => None,
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => None,
     }
 }
 

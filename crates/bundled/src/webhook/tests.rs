@@ -1,12 +1,10 @@
 //! Tests of the `webhook` entry: who may deliver, and what is read.
 
 use extension::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
-use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
-use sha2::Sha256;
 
 use super::{BODY_BYTES_MAX, Webhook};
-use crate::sample::{KnownSecrets, block_on, key, request};
+use crate::sample::{KnownSecrets, block_on, hex, key, mac, request};
 
 const SECRET: &str = "a secret of the tests";
 
@@ -27,18 +25,8 @@ fn problems(config: Value) -> Vec<String> {
     Webhook.prepare(&entry(config)).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
-fn mac(body: &[u8]) -> Vec<u8> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
-    mac.update(body);
-    mac.finalize().into_bytes().to_vec()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn signed(body: &[u8], headers: &[(&str, &str)]) -> HttpDelivery {
-    let signature = format!("sha256={}", hex(&mac(body)));
+    let signature = format!("sha256={}", hex(&mac(SECRET, body)));
     let mut all = vec![("x-signature", signature.as_str())];
     all.extend_from_slice(headers);
     request(&all, body)
@@ -89,7 +77,7 @@ fn a_changed_byte_or_a_missing_signature_is_unauthorized() {
     let body = br#"{"a":1}"#;
     let mut changed = signed(body, &[]);
     changed.body[5] = b'2';
-    let mac_text = hex(&mac(body));
+    let mac_text = hex(&mac(SECRET, body));
     let (upper, short) =
         (format!("sha256={}", mac_text.to_uppercase()), format!("sha256={}", &mac_text[..62]));
     for bad in [
@@ -115,7 +103,7 @@ fn a_signature_may_be_base64() {
     let config = config(json!({
         "verify": { "hmac": { "header": "sig", "secret": "signing", "encoding": "base64" } },
     }));
-    let text = base64::engine::general_purpose::STANDARD.encode(mac(b"{}"));
+    let text = base64::engine::general_purpose::STANDARD.encode(mac(SECRET, b"{}"));
     assert!(receive(config.clone(), &request(&[("sig", text.as_str())], b"{}")).is_ok());
     assert_eq!(
         receive(config, &request(&[("sig", text.as_str())], b"[]")).unwrap_err(),

@@ -105,7 +105,8 @@ async fn a_deadline_holds_without_a_daemon() {
 async fn a_segment_whose_launcher_was_killed_is_not_adoptable() {
     let home = Home::new();
     let pids = home.file("pids");
-    let command = format!("setsid sleep 300 & echo $PPID $! > {p}.new; mv {p}.new {p}; sleep 300", p = pids.display());
+    let command =
+        format!("setsid sleep 300 & echo $PPID $! > {p}.new; mv {p}.new {p}; sleep 300", p = pids.display());
     let config = json!({"command": command});
     let handle = home.abandon(request(config.clone()), || pids.exists()).await;
     let text = fs::read_to_string(&pids).unwrap();
@@ -130,7 +131,7 @@ fn altered(handle: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
 async fn a_recycled_pid_is_neither_adopted_nor_signalled() {
     let home = Home::new();
     let pids = home.file("pids");
-    let config = json!({"command": format!("echo $PPID > {p}.new; mv {p}.new {p}; sleep 300", p = pids.display())});
+    let config = json!({"command": format!("echo $PPID > {p}.new; mv {p}.new {p}; exec sleep 300", p = pids.display())});
     let handle = home.abandon(request(config.clone()), || pids.exists()).await;
     let launcher: i32 = fs::read_to_string(&pids).unwrap().trim().parse().unwrap();
     kill(launcher, "KILL");
@@ -238,7 +239,8 @@ async fn a_command_outlives_a_killed_daemon_and_is_adopted() {
     let variables =
         [(ROOT_VARIABLE, root.to_str().unwrap()), (COMMAND_VARIABLE, config["command"].as_str().unwrap())];
     let mut killed = daemon("shell::adoption::daemon_that_pins", &variables);
-    until("the handle is recorded", || fs::metadata(home.file("handle")).is_ok_and(|file| file.len() > 0)).await;
+    until("the handle is recorded", || fs::metadata(home.file("handle")).is_ok_and(|file| file.len() > 0))
+        .await;
     killed.kill().unwrap();
     killed.wait().unwrap();
     let handle = fs::read(home.file("handle")).unwrap();

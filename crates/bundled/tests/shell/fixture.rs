@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use bundled::shell::{ShellExecutor, ShellOptions};
 use extension::{
-    Attempt, AttemptHost, BoxFuture, Epoch, EventId, EventType, EventView, ExecutionId, Executor, InputView, LogRequest,
-    Payload, PinError, RunError, RunRequest, ScopeName, Secret, Segment, Sequence, SourceName, Timestamp, TurnResult,
-    WorkId, WorkKind,
+    Attempt, AttemptHost, BoxFuture, Epoch, EventId, EventType, EventView, ExecutionId, Executor, InputView,
+    LogRequest, Payload, PinError, RunError, RunRequest, ScopeName, Secret, Segment, Sequence, SourceName,
+    Timestamp, TurnResult, WorkId, WorkKind,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -61,7 +61,11 @@ impl Home {
         self.try_run(request(config), &Granting::default()).await.unwrap()
     }
 
-    pub(crate) async fn try_run(&self, request: RunRequest, host: &dyn AttemptHost) -> Result<TurnResult, RunError> {
+    pub(crate) async fn try_run(
+        &self,
+        request: RunRequest,
+        host: &dyn AttemptHost,
+    ) -> Result<TurnResult, RunError> {
         tokio::time::timeout(FACT_TIME_MAX, self.executor.run(request, host)).await.expect("the turn ends")
     }
 
@@ -234,7 +238,10 @@ impl AttemptHost for Slow {
 pub(crate) async fn until(what: &str, fact: impl Fn() -> bool) {
     let wait = async {
         while !fact() {
-            #[expect(clippy::disallowed_methods, reason = "another process is observed, which sends no signal")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "another process is observed, which sends no signal"
+            )]
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     };

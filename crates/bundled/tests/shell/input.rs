@@ -59,11 +59,13 @@ async fn hostile_text_reaches_neither_arguments_nor_environment_nor_paths() {
     let command = "cat /proc/$$/cmdline /proc/$$/environ; find . .. -newer /proc/1 | sort; grep -c ignore \"$OS_INPUT_FILE\"";
     let mut request = request(json!({"command": command}));
     request.inputs[0].payload = Some(
-        extension::Payload::new(serde_json::to_vec(&json!({"title": hostile, hostile.clone().split_off(900_000): 1})).unwrap())
-            .unwrap(),
+        extension::Payload::new(
+            serde_json::to_vec(&json!({"title": hostile, hostile.clone().split_off(900_000): 1})).unwrap(),
+        )
+        .unwrap(),
     );
     let result = home.try_run(request, &Granting::default()).await.unwrap();
-    assert_eq!(result.summary.as_deref(), Some("1"), "the text is in the file");
+    assert_eq!(result.summary.as_deref(), Some("2"), "the text is in the file, as trigger and in the batch");
     let output = home.output().await;
     for fragment in ["touch", "etc/passwd", "ignore previous", "xxxx"] {
         assert!(!output.contains(fragment), "{fragment} left the input file");

@@ -25,7 +25,8 @@ async fn secrets_are_kept_out_of_the_output_wherever_it_is_cut() {
 #[tokio::test]
 async fn output_held_open_by_a_grandchild_does_not_hold_up_the_end() {
     let home = Home::new();
-    let mut request = request(json!({"command": "setsid sleep 300 & echo hunter22", "stop_grace_seconds": 1}));
+    let mut request =
+        request(json!({"command": "setsid sleep 300 & echo hunter22", "stop_grace_seconds": 1}));
     request.secrets = vec![secret("TOKEN", "hunter22")];
     let result = home.try_run(request, &Granting::default()).await.unwrap();
     assert_eq!(result.outcome, Outcome::Completed);

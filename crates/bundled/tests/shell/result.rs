@@ -10,13 +10,16 @@ use super::fixture::{Granting, Home, RUN, request, secret};
 
 /// Runs a command that leaves `statement` and exits with `code`.
 async fn stating(statement: &str, code: i32) -> TurnResult {
-    let command = format!("echo working; printf '%s' \"$STATEMENT\" > \"$OS_OUTPUT_DIR/result.json\"; exit {code}");
+    let command =
+        format!("echo working; printf '%s' \"$STATEMENT\" > \"$OS_OUTPUT_DIR/result.json\"; exit {code}");
     Home::new().run(json!({"command": command, "env": {"STATEMENT": statement}})).await
 }
 
 #[tokio::test]
 async fn a_statement_beats_the_exit_status() {
-    let result = stating(r#"{"outcome":"completed","summary":"done\u001b[0m","status":"merged","later":[1]}"#, 3).await;
+    let result =
+        stating(r#"{"outcome":"completed","summary":"done\u001b[0m","status":"merged","later":[1]}"#, 3)
+            .await;
     assert_eq!(result.outcome, Outcome::Completed);
     assert_eq!((result.code, result.exit_status), (None, Some(3)));
     assert_eq!((result.summary.as_deref(), result.status.as_deref()), (Some("done"), Some("merged")));
@@ -73,7 +76,8 @@ async fn a_statement_that_is_no_file_is_never_opened() {
 #[tokio::test]
 async fn a_statement_is_redacted() {
     let home = Home::new();
-    let command = r#"printf '{"summary":"key %s","status":"%s"}' "$KEY" "$KEY" > "$OS_OUTPUT_DIR/result.json""#;
+    let command =
+        r#"printf '{"summary":"key %s","status":"%s"}' "$KEY" "$KEY" > "$OS_OUTPUT_DIR/result.json""#;
     let mut request = request(json!({"command": command}));
     request.secrets = vec![secret("KEY", "hunter22")];
     let result = home.try_run(request, &Granting::default()).await.unwrap();
@@ -93,11 +97,26 @@ async fn artifacts_are_the_regular_files_below_the_output_directory() {
     );
     let result = home.run(json!({"command": command})).await;
     let artifact = |path: &str, bytes| Artifact { path: path.to_owned(), bytes };
-    assert_eq!(result.artifacts, [artifact("a/b/report.txt", 5), artifact("empty", 0), artifact("with space", 5)]);
+    assert_eq!(
+        result.artifacts,
+        [artifact("a/b/report.txt", 5), artifact("empty", 0), artifact("with space", 5)]
+    );
 
     let find = |path: &str| home.executor.artifact(RUN, path);
     assert_eq!(fs::read_to_string(find("a/b/report.txt").unwrap()).unwrap(), "12345");
-    for path in ["", ".", "..", "a", "a/b", "link", "linked/private", "a/../empty", "../output.log", "pipe", "nothing"] {
+    for path in [
+        "",
+        ".",
+        "..",
+        "a",
+        "a/b",
+        "link",
+        "linked/private",
+        "a/../empty",
+        "../output.log",
+        "pipe",
+        "nothing",
+    ] {
         assert_eq!(find(path), None, "{path:?}");
     }
     assert_eq!(find(outside.join("private").to_str().unwrap()), None);

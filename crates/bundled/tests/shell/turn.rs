@@ -66,26 +66,29 @@ async fn the_environment_is_exactly_the_allow_list() {
     let directory = fs::canonicalize(home.segment(1)).unwrap();
     let run_directory = directory.parent().unwrap().display().to_string();
     let path = std::env::var("PATH").unwrap();
-    let expect = BTreeMap::from([
-        ("EDITOR", "vi"),
-        ("HOME", "/home/job"),
-        ("LC_ALL", "C"),
-        ("MODE", "fast"),
-        ("OPEN_CONDUIT_RUN", &run_directory),
-        ("OS_ATTEMPT", "1"),
-        ("OS_EXECUTION_ID", "run_000000000002d"),
-        ("OS_INPUT_FILE", &format!("{run_directory}/e1/input.json")),
-        ("OS_OUTPUT_DIR", &format!("{run_directory}/e1/out")),
-        ("OS_TRIGGER_TYPE", "build.requested"),
-        ("OS_WORK_ID", "work_0000000000005"),
-        ("PATH", &path),
-        ("TERM", "dumb"),
-        ("TOKEN", "***"),
-    ]
-    .map(|(name, value): (&str, &str)| (name.to_owned(), value.to_owned())));
+    let expect = BTreeMap::from(
+        [
+            ("EDITOR", "vi"),
+            ("HOME", "/home/job"),
+            ("LC_ALL", "C"),
+            ("MODE", "fast"),
+            ("OPEN_CONDUIT_RUN", &run_directory),
+            ("OS_ATTEMPT", "1"),
+            ("OS_EXECUTION_ID", "run_000000000002d"),
+            ("OS_INPUT_FILE", &format!("{run_directory}/e1/input.json")),
+            ("OS_OUTPUT_DIR", &format!("{run_directory}/e1/out")),
+            ("OS_TRIGGER_TYPE", "build.requested"),
+            ("OS_WORK_ID", "work_0000000000005"),
+            ("PATH", &path),
+            ("TERM", "dumb"),
+            ("TOKEN", "***"),
+        ]
+        .map(|(name, value): (&str, &str)| (name.to_owned(), value.to_owned())),
+    );
     let output = home.output().await;
     let lines = output.lines().filter_map(|line| line.split_once('='));
-    let seen: BTreeMap<String, String> = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let seen: BTreeMap<String, String> =
+        lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     assert_eq!(seen, expect);
 }
 
@@ -105,7 +108,8 @@ async fn a_command_has_no_terminal_no_input_and_no_descriptor_of_ours() {
 #[tokio::test]
 async fn a_command_leads_a_session_of_its_own() {
     // Its whole group is signalled, which must not reach the launcher: the end is still recorded.
-    let result = Home::new().run(json!({"command": "trap 'echo told; exit 4' TERM; kill -TERM 0; sleep 30"})).await;
+    let result =
+        Home::new().run(json!({"command": "trap 'echo told; exit 4' TERM; kill -TERM 0; sleep 30"})).await;
     assert_eq!((result.exit_status, result.summary.as_deref()), (Some(4), Some("told")));
 }
 

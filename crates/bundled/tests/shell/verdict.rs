@@ -55,7 +55,10 @@ async fn a_late_go_meets_the_void_of_recovery() {
     assert_eq!(late, Err(RunError::Fenced));
     assert_eq!(second.unwrap().outcome, Outcome::Completed);
     assert_eq!(fs::read_to_string(home.file("marker")).unwrap(), "ran\n", "it ran once");
-    assert_eq!((verdict(&home, 1).as_deref(), verdict(&home, 2).as_deref()), (Some("void\n"), Some("start\n")));
+    assert_eq!(
+        (verdict(&home, 1).as_deref(), verdict(&home, 2).as_deref()),
+        (Some("void\n"), Some("start\n"))
+    );
 }
 
 /// The same, but the held launcher is still there when "go" comes: `link` alone decides.

@@ -76,8 +76,18 @@ pub(super) const BOUNDED: &[Bounded] = bounded![
 pub(super) fn check(path: &str, scope: &ScopeConfig, problems: &mut Vec<Problem>) {
     for setting in BOUNDED {
         let bounds = 1..=setting.most;
-        number(format!("{path}.settings.{}", setting.name), (setting.declared)(&scope.settings), &bounds, problems);
-        number(format!("{path}.ceilings.{}", setting.name), (setting.ceiling)(&scope.ceilings), &bounds, problems);
+        number(
+            format!("{path}.settings.{}", setting.name),
+            (setting.declared)(&scope.settings),
+            &bounds,
+            problems,
+        );
+        number(
+            format!("{path}.ceilings.{}", setting.name),
+            (setting.ceiling)(&scope.ceilings),
+            &bounds,
+            problems,
+        );
     }
     let settings = &scope.settings;
     let unbounded = [

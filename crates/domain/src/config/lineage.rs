@@ -36,7 +36,11 @@ pub(super) fn tree(configuration: &Configuration, problems: &mut Vec<Problem>) -
         parents[index] = by_name.get(parent).copied();
         if parents[index].is_none() {
             let message = "no scope of that name is declared";
-            problems.push(Problem::new(format!("scopes[{index}].parent"), ProblemCode::UnknownParent, message));
+            problems.push(Problem::new(
+                format!("scopes[{index}].parent"),
+                ProblemCode::UnknownParent,
+                message,
+            ));
             is_sound[index] = false;
         }
     }
@@ -57,7 +61,11 @@ pub(super) fn tree(configuration: &Configuration, problems: &mut Vec<Problem>) -
             Depth::Of(depth) => {
                 if depth == SCOPE_DEPTH_MAX + 1 {
                     let message = format!("a line of descent has at most {SCOPE_DEPTH_MAX} scopes");
-                    problems.push(Problem::new(format!("scopes[{index}].parent"), ProblemCode::TooDeep, message));
+                    problems.push(Problem::new(
+                        format!("scopes[{index}].parent"),
+                        ProblemCode::TooDeep,
+                        message,
+                    ));
                 }
                 *sound &= depth <= SCOPE_DEPTH_MAX;
                 order.push((depth, index));

@@ -19,7 +19,9 @@ use crate::text::{BindingName, EntryName, ScopeName};
 ///
 /// # Errors
 /// Every [`Problem`] found, in the order of their places. It is never empty.
-pub fn resolve(configuration: &Configuration) -> Result<BTreeMap<ScopeName, Arc<EffectiveScope>>, Vec<Problem>> {
+pub fn resolve(
+    configuration: &Configuration,
+) -> Result<BTreeMap<ScopeName, Arc<EffectiveScope>>, Vec<Problem>> {
     let mut problems = Vec::new();
     limits::count("scopes".to_owned(), configuration.scopes.len(), SCOPES_MAX, &mut problems);
     let tree = tree(configuration, &mut problems);
@@ -268,7 +270,8 @@ impl Binder<'_> {
     /// A binding's own deadline obeys the ceiling of every scope it is inherited into, and is reported where
     /// it first does not.
     fn check_binding_timeout(&self, held: &Held<BindingConfig>, place: &str, problems: &mut Vec<Problem>) {
-        let (Some(timeout), Some(ceiling)) = (held.declared.timeout_seconds, self.layer.ceilings.timeout_seconds)
+        let (Some(timeout), Some(ceiling)) =
+            (held.declared.timeout_seconds, self.layer.ceilings.timeout_seconds)
         else {
             return;
         };
@@ -279,7 +282,12 @@ impl Binder<'_> {
                 (format!("{place}.timeout_seconds"), format!("must not be above the ceiling of {ceiling}"))
             } else {
                 let at = format!("{}.ceilings.timeout_seconds", self.path);
-                (at, format!("the inherited binding `{name}` has a higher timeout; declare it again or disable it"))
+                (
+                    at,
+                    format!(
+                        "the inherited binding `{name}` has a higher timeout; declare it again or disable it"
+                    ),
+                )
             };
             problems.push(Problem::new(at, ProblemCode::AboveCeiling, message));
         }
@@ -352,8 +360,7 @@ fn apply_routes(
         let slot = routes.iter().position(|held| held.declared.name == *name);
         match (item, slot) {
             (Item::Define(route), slot) => {
-                let held =
-                    Held { declared: route.clone(), declared_in: scope.clone(), index };
+                let held = Held { declared: route.clone(), declared_in: scope.clone(), index };
                 match slot {
                     Some(slot) => routes[slot] = held,
                     None => routes.push(held),

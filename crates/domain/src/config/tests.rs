@@ -34,14 +34,22 @@ fn binding(name: &str, mark: &str) -> super::BindingItem {
     binding_with(name, mark, None, &[])
 }
 
-fn binding_with(name: &str, mark: &str, timeout: Option<u32>, secrets: &[(&str, &str)]) -> super::BindingItem {
+fn binding_with(
+    name: &str,
+    mark: &str,
+    timeout: Option<u32>,
+    secrets: &[(&str, &str)],
+) -> super::BindingItem {
     Item::Define(BindingConfig {
         name: BindingName::known(name),
         executor: ExecutorName::known("shell"),
         config: json!({ "mark": mark }),
         resource: None,
         timeout_seconds: timeout,
-        secrets: secrets.iter().map(|(variable, name)| ((*variable).to_owned(), (*name).to_owned())).collect(),
+        secrets: secrets
+            .iter()
+            .map(|(variable, name)| ((*variable).to_owned(), (*name).to_owned()))
+            .collect(),
     })
 }
 
@@ -140,12 +148,8 @@ fn resolve_inherits_settings_and_lets_zero_turn_off() {
     child.settings.kept_finished_days = Some(0);
     let scopes = resolved(vec![root, child]);
     let settings = &scopes[&ScopeName::known("child")].settings;
-    let expected = Settings {
-        timeout_seconds: 60,
-        concurrency: 2,
-        terminal_on_exhaustion: true,
-        ..Settings::default()
-    };
+    let expected =
+        Settings { timeout_seconds: 60, concurrency: 2, terminal_on_exhaustion: true, ..Settings::default() };
     assert_eq!(*settings, expected);
     assert_eq!(scopes[&ScopeName::known("root")].settings.inactivity_seconds, Some(30));
 }
@@ -181,7 +185,10 @@ fn resolve_inherits_secrets_by_name_and_not_what_a_scope_may_read() {
 
 #[test]
 fn resolve_refuses_a_bad_tree_once() {
-    refuses(vec![scope("a", Some("gone")), scope("b", Some("a"))], &[("scopes[0].parent", ProblemCode::UnknownParent)]);
+    refuses(
+        vec![scope("a", Some("gone")), scope("b", Some("a"))],
+        &[("scopes[0].parent", ProblemCode::UnknownParent)],
+    );
     refuses(
         vec![scope("a", Some("b")), scope("b", Some("a")), scope("tail", Some("a"))],
         &[("scopes[0].parent", ProblemCode::ParentCycle), ("scopes[1].parent", ProblemCode::ParentCycle)],
@@ -290,7 +297,8 @@ fn resolve_refuses_what_is_no_reference_and_never_repeats_it() {
         secret("empty", "env: "),
         secret("hunter2 S3CRET", "env:A"),
     ]);
-    root.bindings = vec![binding_with("run", "root", None, &[("OS_TOKEN", "bare"), ("hunter2 S3CRET", "bare")])];
+    root.bindings =
+        vec![binding_with("run", "root", None, &[("OS_TOKEN", "bare"), ("hunter2 S3CRET", "bare")])];
     let found = problems(vec![root]);
     assert!(!format!("{found:?}").contains("S3CRET"), "{found:?}");
     let places: Vec<(&str, ProblemCode)> =

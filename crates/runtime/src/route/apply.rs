@@ -11,7 +11,7 @@ use domain::route::{
     self, ActivePolicy, Checkpoint, CheckpointOutcome, Match, RouteAnswer, RouteEffect, RouteFacts,
     RouteRefusal, Routing,
 };
-use domain::store::{StoreError, Tx};
+use domain::store::{Snapshot, StoreError, Tx};
 use domain::text::{BindingName, Code, RouteName, ScopeName};
 
 use crate::route::Candidate;
@@ -166,21 +166,23 @@ fn behind_earlier(
 }
 
 /// A route that matched, and what its handler wants.
-struct Matched {
-    route: RouteName,
-    binding: Option<BindingName>,
-    policy: ActivePolicy,
-    wants: Match,
+pub(crate) struct Matched {
+    pub(crate) route: RouteName,
+    pub(crate) binding: Option<BindingName>,
+    pub(crate) policy: ActivePolicy,
+    pub(crate) wants: Match,
 }
 
-enum Decided {
+/// What a match does to an Event, by the facts of one moment.
+pub(crate) enum Decided {
     Routing(Box<Routing>),
     Refused(RouteRefusal),
     /// An earlier Event of the same Work is not routed yet.
     Earlier(Sequence),
 }
 
-fn decide(tx: &mut dyn Tx, candidate: &Candidate, matched: &Matched) -> Result<Decided, StoreError> {
+/// What a match would do now. It only reads.
+pub(crate) fn decide(tx: &mut dyn Snapshot, candidate: &Candidate, matched: &Matched) -> Result<Decided, StoreError> {
     let event = &candidate.event;
     let facts = facts(tx, candidate, &matched.wants)?;
     let work = facts.addressed.as_ref().or(facts.owner.as_ref()).map(|work| work.id);
@@ -195,7 +197,7 @@ fn decide(tx: &mut dyn Tx, candidate: &Candidate, matched: &Matched) -> Result<D
     })
 }
 
-fn facts(tx: &mut dyn Tx, candidate: &Candidate, wants: &Match) -> Result<RouteFacts, StoreError> {
+fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<RouteFacts, StoreError> {
     let keys = match wants {
         Match::Attach { keys, .. } | Match::Fresh { keys, .. } => route::canonical(keys.clone()),
         Match::Addressed | Match::Drop { .. } => Vec::new(),
@@ -218,7 +220,7 @@ fn facts(tx: &mut dyn Tx, candidate: &Candidate, wants: &Match) -> Result<RouteF
 
 /// The first Event that must be routed before this one: of its lane, or of any lane of its Work.
 fn earlier(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Snapshot,
     candidate: &Candidate,
     work: Option<WorkId>,
 ) -> Result<Option<Sequence>, StoreError> {

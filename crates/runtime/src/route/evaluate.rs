@@ -1,60 +1,110 @@
-//! Asking the handlers, outside every transaction.
+//! Asking the handlers, outside every transaction and beside one another.
+//!
+//! Most answers are there at once. One that is not goes on in a task of its own, so that a handler that
+//! hangs on one Event holds up that Event's lane and nothing else.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use domain::decision::{Basis, Decision};
 use domain::route::RouteAnswer;
-use domain::text::Code;
-use extension::{EventView, RouteInput, ScopeView, WorkView};
+use domain::text::{Code, RouteName};
+use extension::{BoxFuture, EventView, RouteInput, ScopeView, WorkView};
 
 use crate::generation::{ActiveGeneration, ActiveScope};
+use crate::node::Runtime;
 use crate::route::Candidate;
 use crate::route::apply::{Item, Verdict};
+use crate::stage;
 
-/// Payloads above this many bytes are evaluated on a thread of their own, so that the stage goes on.
-const INLINE_BYTES_MAX: usize = 16 << 10;
+/// Payloads above this many bytes take more than a moment to look at.
+const AT_ONCE_BYTES_MAX: usize = 16 << 10;
+/// The longest a handler may take over one Event.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// Asks a scope's routes in order, until one matches.
-pub(super) async fn evaluate(active: &std::sync::Arc<ActiveGeneration>, candidate: Candidate) -> Item {
-    let number = active.number;
-    let verdict = match active.scope(&candidate.event.scope) {
-        None => Verdict::Held { code: Code::known("unknown_scope") },
-        Some(scope) if scope.scope.disabled => Verdict::Held { code: Code::known("scope_disabled") },
-        Some(scope) if candidate.payload.as_bytes().len() <= INLINE_BYTES_MAX => {
-            Verdict::Decided(ask(scope, &candidate, Basis::of(number)).await)
+/// An answer, now or later.
+pub(crate) enum Asked {
+    /// It is there.
+    Now(Item),
+    /// It takes longer.
+    Later(BoxFuture<'static, Item>),
+}
+
+impl Asked {
+    /// Waits for the answer.
+    pub(crate) async fn item(self) -> Item {
+        match self {
+            Self::Now(item) => item,
+            Self::Later(answer) => answer.await,
         }
-        Some(_) => return elsewhere(std::sync::Arc::clone(active), candidate).await,
-    };
-    Item { candidate, generation: number, verdict }
-}
-
-/// Evaluates on the blocking pool. A handler's future is computation; it is polled to its end there.
-async fn elsewhere(active: std::sync::Arc<ActiveGeneration>, candidate: Candidate) -> Item {
-    let number = active.number;
-    let handle = tokio::runtime::Handle::current();
-    let shared = std::sync::Arc::new(candidate);
-    let asked = std::sync::Arc::clone(&shared);
-    let answer = tokio::task::spawn_blocking(move || {
-        let scope = active.scope(&asked.event.scope).expect("the caller found the scope");
-        handle.block_on(ask(scope, &asked, Basis::of(number)))
-    })
-    .await;
-    let candidate = std::sync::Arc::into_inner(shared).expect("the task has ended");
-    let decided = answer.unwrap_or_else(|_panicked| Decision {
-        answer: failed(&candidate, "handler_panicked", "a handler failed by a bug of its own"),
-        basis: Basis::of(number),
-    });
-    Item { candidate, generation: number, verdict: Verdict::Decided(decided) }
-}
-
-fn failed(candidate: &Candidate, code: &str, reason: &str) -> RouteAnswer {
-    tracing::warn!(event = %candidate.event.id, code, "a handler failed");
-    RouteAnswer::Failed {
-        route: domain::text::RouteName::known("unknown"),
-        code: Code::known(code),
-        reason: reason.to_owned(),
     }
 }
 
-async fn ask(scope: &ActiveScope, candidate: &Candidate, mut basis: Basis) -> Decision<RouteAnswer> {
+/// Asks a scope's routes in order, until one matches.
+pub(crate) async fn evaluate(runtime: &Runtime, active: &Arc<ActiveGeneration>, candidate: Candidate) -> Asked {
+    let generation = active.number;
+    let held = |code: &str| Verdict::Held { code: Code::known(code) };
+    let scope = match active.scope(&candidate.event.scope) {
+        None => return Asked::Now(Item { candidate, generation, verdict: held("unknown_scope") }),
+        Some(scope) if scope.scope.disabled => {
+            return Asked::Now(Item { candidate, generation, verdict: held("scope_disabled") });
+        }
+        Some(scope) => scope,
+    };
+    let long = candidate.payload.as_bytes().len() > AT_ONCE_BYTES_MAX
+        || scope.routes.iter().any(|route| route.prepared.may_take_long());
+    let mut answer = bounded(runtime.clone(), Arc::clone(active), candidate, long);
+    match std::future::poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await {
+        Poll::Ready(item) => Asked::Now(item),
+        Poll::Pending => Asked::Later(answer),
+    }
+}
+
+/// The answer for one Event, within the time a handler has.
+fn bounded(
+    runtime: Runtime,
+    active: Arc<ActiveGeneration>,
+    candidate: Candidate,
+    long: bool,
+) -> Pin<Box<dyn Future<Output = Item> + Send>> {
+    Box::pin(async move {
+        let generation = active.number;
+        let candidate = Arc::new(candidate);
+        let asked = Arc::clone(&candidate);
+        let answer = async {
+            if long {
+                // A handler's future is computation here; it is polled to its end on a thread that may block.
+                let handle = tokio::runtime::Handle::current();
+                let task = runtime.spawn_blocking(move || handle.block_on(ask(&active, &asked)));
+                task.await.unwrap_or_else(|_panicked| failed(generation, "handler_panicked", "it failed by a bug"))
+            } else {
+                ask(&active, &asked).await
+            }
+        };
+        let decision = tokio::select! {
+            biased;
+            decision = answer => decision,
+            () = stage::pause(ANSWER_WITHIN) => failed(generation, "handler_timeout", "it took too long"),
+        };
+        let candidate = Candidate::clone(&candidate);
+        Item { candidate, generation, verdict: Verdict::Decided(decision) }
+    })
+}
+
+fn failed(generation: domain::id::Generation, code: &str, how: &str) -> Decision<RouteAnswer> {
+    let reason = format!("a handler did not answer: {how}");
+    let answer = RouteAnswer::Failed { route: RouteName::known("unknown"), code: Code::known(code), reason };
+    Decision { answer, basis: Basis::of(generation) }
+}
+
+async fn ask(active: &ActiveGeneration, candidate: &Candidate) -> Decision<RouteAnswer> {
+    let scope = active.scope(&candidate.event.scope).expect("the caller found the scope");
+    ask_scope(scope, candidate, Basis::of(active.number)).await
+}
+
+async fn ask_scope(scope: &ActiveScope, candidate: &Candidate, mut basis: Basis) -> Decision<RouteAnswer> {
     let event = &candidate.event;
     let work = candidate.work.as_ref().map(WorkView::from);
     let view = ScopeView { name: scope.scope.name.clone(), lineage: scope.scope.lineage.clone() };

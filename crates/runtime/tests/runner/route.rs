@@ -186,6 +186,33 @@ async fn a_handler_that_always_fails_stops_its_lane_only_and_not_for_ever() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_hangs_holds_up_its_lane_and_nothing_beside_it() {
+    let mut world = World::new().await;
+    let hanging = world.say("d-1", Some("a"), &json!({"hang": true})).await;
+    let behind = world.deliver("d-2", "a").await;
+    let beside = world.deliver("d-3", "b").await;
+    world.run().await;
+    assert_eq!(world.outcome(hanging).await, None);
+    assert_eq!(world.outcome(behind).await, None, "order within the lane is kept");
+    assert_eq!(world.outcome(beside).await, Some(CheckpointOutcome::Routed));
+    assert_eq!(world.executor.runs(), 1, "and the other lane's attempt has started");
+
+    // It is asked for thirty seconds, five times, with pauses; then it is set aside.
+    for _ in 0..5 {
+        tokio::time::advance(Duration::from_secs(31)).await;
+        world.settle_tasks().await;
+        world.run().await;
+        world.clock.advance(Duration::from_secs(20));
+        world.runtime.renew().await.unwrap();
+        world.run().await;
+    }
+    let checkpoint = world.checkpoint(hanging).await.unwrap();
+    assert_eq!(checkpoint.outcome, CheckpointOutcome::Quarantined);
+    assert_eq!(checkpoint.code.unwrap().as_str(), "handler_timeout");
+    assert_eq!(world.outcome(behind).await, Some(CheckpointOutcome::Routed));
+}
+
 #[tokio::test]
 async fn earlier_events_of_a_key_join_the_work_that_gets_it() {
     let mut world = World::new().await;

@@ -159,7 +159,7 @@ impl Executor for Double {
         })
     }
 
-    fn recover<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Recovery> {
+    fn recover(&self, segment: Segment) -> BoxFuture<'_, Recovery> {
         Box::pin(async move {
             let mut state = self.state.lock().unwrap();
             state.calls.push(Call::Recover(segment.execution, segment.epoch.number()));
@@ -168,11 +168,11 @@ impl Executor for Double {
         })
     }
 
-    fn observe<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+    fn observe(&self, segment: Segment) -> BoxFuture<'_, Result<TurnResult, RunError>> {
         Box::pin(async move { until(self.begin(segment.execution, Call::Observe(segment.execution))).await })
     }
 
-    fn stop<'a>(&'a self, segment: Segment) -> BoxFuture<'a, Stopped> {
+    fn stop(&self, segment: Segment) -> BoxFuture<'_, Stopped> {
         Box::pin(async move {
             let mut state = self.state.lock().unwrap();
             state.calls.push(Call::Stop(segment.execution));
@@ -184,7 +184,7 @@ impl Executor for Double {
         })
     }
 
-    fn log<'a>(&'a self, request: LogRequest) -> BoxFuture<'a, Result<Log, RunError>> {
+    fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>> {
         Box::pin(async move { Ok(Log { from: 0, bytes: request.execution.to_string().into(), size: 0 }) })
     }
 
@@ -193,7 +193,8 @@ impl Executor for Double {
     }
 }
 
-/// A handler that reads its answer from the Event's payload: `keys`, `fresh`, `once`, `drop`, `fail`.
+/// A handler that reads its answer from the Event's payload: `keys`, `fresh`, `once`, `drop`, `fail`,
+/// `hang`.
 #[derive(Debug)]
 struct Told;
 
@@ -233,6 +234,9 @@ impl PreparedRoute for ToldRoute {
                 return Ok(None);
             }
             let says = input.payload();
+            if says["hang"] == true {
+                std::future::pending::<()>().await;
+            }
             if says["fail"] == true {
                 let reason = "the test says so".to_owned();
                 return Err(HandlerError { code: Code::known("told_to_fail"), reason });

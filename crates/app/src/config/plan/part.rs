@@ -129,7 +129,7 @@ impl Part for Entry {
         if self.disabled {
             return DISABLES.to_owned();
         }
-        format!("is new, {}", or_nothing(self.entry_type.as_ref(), "type"))
+        format!("is new, {}", or_nothing(self.kind.as_ref(), "type"))
     }
 
     fn differs(&self, before: &Self) -> Vec<String> {
@@ -137,8 +137,8 @@ impl Part for Entry {
             return words;
         }
         let mut words = Vec::new();
-        if before.entry_type != self.entry_type {
-            words.push(format!("is now of {}", or_nothing(self.entry_type.as_ref(), "type")));
+        if before.kind != self.kind {
+            words.push(format!("is now of {}", or_nothing(self.kind.as_ref(), "type")));
         }
         if before.secret_names != self.secret_names {
             words.push("may read other secrets".to_owned());

@@ -85,7 +85,7 @@ fn plan_says_every_change_in_a_sentence() {
             "scope `eng`: timeout_seconds is now 600",
             "scope `eng`: concurrency is now inherited",
             "scope `eng`: the ceiling of concurrency is now 8",
-            "scope `eng` may read other scopes",
+            "scope `eng` may read other scopes than before",
             "scope `eng`: secret `gone` is removed",
             "scope `eng`: secret `hook` is read from another place",
             "scope `eng`: binding `test` has another configuration",
@@ -96,7 +96,7 @@ fn plan_says_every_change_in_a_sentence() {
             "scope `eng`: routes are asked in another order",
             "scope `child` is new below `eng`",
             "scope `child`: route `ci` is disabled here",
-            "scope `old` is removed; its Work stays and starts nothing",
+            "scope `old` is removed",
         ]
     );
     assert_eq!(

@@ -55,6 +55,7 @@ async fn read_takes_files_from_the_home_and_follows_their_changes() {
     fs::write(&path, "two").unwrap();
     assert_eq!(read(&reader, &format!("file:{}", path.display())).await.unwrap(), "two");
     refuses(&read(&reader, "file:S3CRET").await, "entity not found");
+    refuses(&read(&reader, "file:.").await, "plain file");
     fs::write(&path, [0xff, 0xfe]).unwrap();
     refuses(&read(&reader, "file:token").await, "not text");
     fs::write(&path, "S3CRET".repeat(SECRET_BYTES_MAX)).unwrap();

@@ -25,7 +25,7 @@ fn origin(event: &str, with: Value) -> Origin {
 fn a_pull_request_is_judged_by_its_head_repository() {
     let comment = json!({ "id": 1, "body": "b", "commit_id": "aaa" });
     for event in ["pull_request", "pull_request_review", "pull_request_review_comment", "an_event_of_2031"] {
-        let with = |head: Value| json!({ "pull_request": pull_request(head), "comment": comment });
+        let with = |head: Value| json!({ "pull_request": pull_request(&head), "comment": comment });
         assert_eq!(origin(event, with(repository(HOME))), Origin::Own, "{event}");
         assert_eq!(origin(event, with(repository(ELSEWHERE))), Origin::Fork, "{event}");
         assert_eq!(origin(event, with(Value::Null)), Origin::Unknown, "{event}");
@@ -92,7 +92,7 @@ fn what_names_no_foreign_code_is_ours() {
 
 #[test]
 fn accepting_forks_drops_nothing_and_still_says_so() {
-    let from_fork = body(json!({ "pull_request": pull_request(repository(ELSEWHERE)) }));
+    let from_fork = body(json!({ "pull_request": pull_request(&repository(ELSEWHERE)) }));
     let request = delivery("pull_request", "application/json", &serde_json::to_vec(&from_fork).unwrap());
     let accepted = receive(accepting(), &request).unwrap().remove(0);
     assert_eq!(accepted.drop, None);

@@ -1,0 +1,181 @@
+//! Full cycles: accepted, routed, claimed, run by an executor that does nothing, completed and announced.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::store::Store;
+use runtime::{Progress, Runtime, Stage, Stages};
+use store::{Location, Options, Tape};
+
+use crate::figure::{Goal, Report};
+use crate::node::{self, Nothing};
+use crate::raw::{Database, Transaction};
+use crate::Setting;
+
+/// Works in flight.
+const CLIENTS: u64 = 64;
+/// Works that wait in the long queue.
+const LONG: u64 = 100_000;
+/// Works that wait in the short one.
+const SHORT: u64 = 100;
+
+pub(crate) async fn run(setting: &Setting, report: &mut Report) {
+    let (before, statements) = raw_rate(setting).await;
+    report.note("cycle: statements of one, batch 64", statements, "");
+    report.note("cycle: bare loop of the same statements", before, "/s");
+    let (rate, commits) = closed_loop(setting).await;
+    let (after, _statements) = raw_rate(setting).await;
+    report.note("cycle: bare loop of the same statements, again", after, "/s");
+    let limit = Some(f64::midpoint(before, after));
+    report.add("cycle: 64 Works in flight", rate, "/s", limit, Goal::RatioAtLeast(0.3));
+    let goal = report.absolute(Goal::AtLeast(5000.0));
+    report.add("cycle: 64 Works in flight, absolute", rate, "/s", None, goal);
+    report.add("cycle: commits of one, 64 in flight", commits, "", None, Goal::AtMost(0.15));
+
+    let short = queued(setting, SHORT).await;
+    let long = queued(setting, LONG).await;
+    let again = queued(setting, SHORT).await;
+    report.note("cycle: with 100 Works pending", f64::midpoint(short, again), "/s");
+    let limit = Some(f64::midpoint(short, again));
+    report.add("cycle: with 100,000 Works pending", long, "/s", limit, Goal::RatioAtLeast(0.8));
+}
+
+fn scope() -> domain::scope::EffectiveScope {
+    node::scope("nothing", serde_json::Value::Null, 64)
+}
+
+async fn open(path: std::path::PathBuf) -> Store {
+    let options = Options { rehearse: false, ..Options::default() };
+    store::open(&Location::Sqlite(path), options).await.expect("a store")
+}
+
+/// The bare loop of the statements that 64 cycles run, stage by stage, and how many one cycle has.
+async fn raw_rate(setting: &Setting) -> (f64, f64) {
+    let path = setting.fresh("cycle-raw").join("conduit.db");
+    let tape = Arc::new(Tape::default());
+    let clock = Arc::new(Still(store::system_clock()));
+    let options =
+        Options { clock, inline: true, rehearse: false, tape: Some(Arc::clone(&tape)), ..Options::default() };
+    let store = store::open(&Location::Sqlite(path.clone()), options).await.expect("a store");
+    let (runtime, mut stages) = node::runtime(store, vec![Arc::new(Nothing::default())], scope()).await;
+    let mut recorded = Vec::new();
+    for batch in 0..3 {
+        recorded.push(record(&runtime, &mut stages, &tape, batch).await);
+    }
+    runtime.store().close().await.expect("the store closes");
+    let batch: Vec<Transaction> =
+        recorded[1].iter().zip(&recorded[2]).map(|(one, two)| Transaction::learn(one, two)).collect();
+    let statements: usize = batch.iter().map(Transaction::len).sum();
+    let raw = Database::open(&path);
+    let mut n = 2;
+    let rate = raw.rate(&batch, &mut n, setting.seconds) * CLIENTS as f64;
+    (rate, statements as f64 / CLIENTS as f64)
+}
+
+/// A clock that stands still, so that ids and times go on evenly from batch to batch.
+#[derive(Debug)]
+struct Still(Arc<dyn domain::time::Clock>);
+
+impl domain::time::Clock for Still {
+    fn wall(&self) -> domain::time::Timestamp {
+        domain::time::Timestamp::from_micros(1_800_000_000_000_000)
+    }
+
+    fn boot(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+/// Runs 64 cycles stage by stage and returns what each stage said.
+async fn record(
+    runtime: &Runtime,
+    stages: &mut Stages,
+    tape: &Tape,
+    batch: u64,
+) -> Vec<Vec<store::Spoken>> {
+    let mut said = Vec::new();
+    tape.take();
+    for number in 0..CLIENTS {
+        node::accept(runtime, batch * CLIENTS + number).await;
+    }
+    said.push(tape.take());
+    assert_eq!(stages.route.step().await.expect("routed"), Progress::Advanced);
+    said.push(tape.take());
+    assert_eq!(stages.schedule.step().await.expect("scheduled"), Progress::Advanced);
+    assert_eq!(stages.execute.step().await.expect("executed"), Progress::Advanced);
+    let done = (batch + 1) * CLIENTS;
+    // The executor's tasks only have to be polled; the reports arrive together.
+    for _ in 0..10_000 {
+        tokio::task::yield_now().await;
+        if stages.complete.waiting() as u64 == CLIENTS {
+            break;
+        }
+    }
+    said.push(tape.take());
+    assert_eq!(stages.complete.step().await.expect("completed"), Progress::Advanced);
+    said.push(tape.take());
+    assert_eq!(node::ended(runtime), done, "one batch, one step of each stage");
+    said
+}
+
+/// Keeps 64 Works in flight for a time. Returns cycles in a second, and commits for each.
+async fn closed_loop(setting: &Setting) -> (f64, f64) {
+    let store = open(setting.fresh("cycle").join("conduit.db")).await;
+    let (runtime, stages) = node::runtime(store, vec![Arc::new(Nothing::default())], scope()).await;
+    runtime.start(stages);
+    let commits = node::fact(runtime.store(), "commits");
+    let start = Instant::now();
+    in_flight(&runtime, CLIENTS, start, setting.seconds).await;
+    let (count, time) = (node::ended(&runtime) as f64, start.elapsed().as_secs_f64());
+    let commits = node::fact(runtime.store(), "commits") - commits;
+    runtime.shutdown().await.expect("the runtime ends");
+    runtime.store().close().await.expect("the store closes");
+    (count / time, commits / count)
+}
+
+/// Accepts as fast as Works end, so that `width` are always on their way.
+pub(crate) async fn in_flight(runtime: &Runtime, width: u64, start: Instant, time: Duration) {
+    let mut feed = runtime.hints().feed.subscribe();
+    let mut accepted = 0;
+    let mut accepts = tokio::task::JoinSet::new();
+    while start.elapsed() < time {
+        let ended = node::ended(runtime);
+        while accepted < ended + width {
+            let (runtime, number) = (runtime.clone(), accepted);
+            accepts.spawn(async move { node::accept(&runtime, number).await });
+            accepted += 1;
+        }
+        while accepts.try_join_next().is_some() {}
+        feed.changed().await.expect("the runtime lives");
+    }
+}
+
+/// How fast Works are worked off while `waiting` of them wait: each that ends is replaced.
+async fn queued(setting: &Setting, waiting: u64) -> f64 {
+    let path = setting.fresh("queue").join("conduit.db");
+    {
+        // Filled by a runtime whose scheduler stands still.
+        let store = open(path.clone()).await;
+        let (runtime, mut stages) = node::runtime(store, vec![Arc::new(Nothing::default())], scope()).await;
+        for part in 0..waiting.div_ceil(1000) {
+            let mut accepts = tokio::task::JoinSet::new();
+            for number in part * 1000..waiting.min((part + 1) * 1000) {
+                let runtime = runtime.clone();
+                accepts.spawn(async move { node::accept(&runtime, 1_000_000_000 + number).await });
+            }
+            accepts.join_all().await;
+            while stages.route.step().await.expect("routed") == Progress::Advanced {}
+        }
+        runtime.store().close().await.expect("the store closes");
+    }
+    let store = open(path).await;
+    let (runtime, stages) = node::runtime(store, vec![Arc::new(Nothing::default())], scope()).await;
+    runtime.start(stages);
+    let start = Instant::now();
+    // As many arrive as end, so that the queue keeps its length.
+    in_flight(&runtime, CLIENTS, start, setting.seconds).await;
+    let rate = node::ended(&runtime) as f64 / start.elapsed().as_secs_f64();
+    runtime.shutdown().await.expect("the runtime ends");
+    runtime.store().close().await.expect("the store closes");
+    rate
+}

@@ -1,0 +1,172 @@
+//! The command line: nouns, then verbs. A noun is a folder, a verb is a file with its arguments beside its
+//! function, and the doc comments of the arguments are the help.
+//!
+//! Commands never open the database. They ask the daemon, or read the configuration file, or are the daemon.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+use domain::time::Timestamp;
+
+use crate::client::Client;
+use crate::env;
+use crate::home::Home;
+
+mod exit;
+mod failure;
+mod output;
+mod paging;
+mod changes;
+mod up;
+mod serve;
+mod status;
+mod doctor;
+mod config;
+mod scope;
+mod events;
+mod work;
+mod runs;
+mod completions;
+mod schema;
+mod reference;
+
+use exit::Exit;
+use failure::{Failure, Stop};
+use output::{Form, Output};
+
+/// A durable runtime for coding agents and jobs: Events come in, routes turn them into Work, executors run it,
+/// and nothing accepted is lost or runs twice.
+#[derive(Debug, Parser)]
+#[command(name = "open-conduit", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Begin with `open-conduit up`. Ids may be shortened wherever they stay unique.")]
+struct Cli {
+    /// Print one JSON object, or one per line where a command keeps printing
+    #[arg(long, global = true, display_order = 900)]
+    json: bool,
+    /// The directory with the database, the configuration and the socket [default: ~/.open-conduit]
+    #[arg(long, global = true, value_name = "DIR", env = "OPEN_CONDUIT_HOME", hide_env_values = true, display_order = 901)]
+    home: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Up(up::UpArgs),
+    Serve(serve::ServeArgs),
+    Status(status::StatusArgs),
+    Doctor(doctor::DoctorArgs),
+    /// The configuration: check the file, see what it would change, apply it
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// The scopes that own routes, bindings and settings
+    #[command(subcommand)]
+    Scope(scope::ScopeCommand),
+    /// Events: what arrived, from where, and what became of it
+    #[command(subcommand)]
+    Events(events::EventsCommand),
+    /// Work: what is to be done, and where it is
+    #[command(subcommand)]
+    Work(work::WorkCommand),
+    /// Runs: each attempt at a Work
+    #[command(subcommand)]
+    Runs(runs::RunsCommand),
+    Completions(completions::CompletionsArgs),
+    Schema(schema::SchemaArgs),
+    #[command(subcommand, hide = true)]
+    Reference(reference::ReferenceCommand),
+}
+
+/// What every command gets.
+#[derive(Debug)]
+struct Context {
+    home: Option<PathBuf>,
+    out: Output,
+    now: Timestamp,
+}
+
+impl Context {
+    fn home(&self) -> Result<Home, Stop> {
+        Ok(env::home(self.home.clone())?)
+    }
+
+    fn client(&self) -> Result<Client, Stop> {
+        Ok(Client::new(self.home()?))
+    }
+}
+
+/// Reads the command line, does what it says, and tells how that went.
+pub(crate) fn main() -> ExitCode {
+    let arguments = env::arguments();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error, arguments.iter().any(|argument| argument == "--json")).into(),
+    };
+    let out = Output::new(if cli.json { Form::Json } else { Form::Text });
+    let context = Context { home: cli.home, out, now: env::now() };
+    match run(cli.command, &context) {
+        Ok(exit) => exit.into(),
+        Err(Stop::PipeClosed) => Exit::DONE.into(),
+        Err(Stop::Failure(failure)) => {
+            out.failure(&failure);
+            failure.exit.into()
+        }
+    }
+}
+
+/// Prints the help that was asked for, or what is wrong with the command line.
+fn misread(error: &clap::Error, json: bool) -> Exit {
+    if error.use_stderr() && json {
+        let text = error.render().to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Output::new(Form::Json).failure(&Failure::usage(first));
+        return Exit::USAGE;
+    }
+    // A reader that went away has read enough.
+    drop(error.print());
+    if error.use_stderr() { Exit::USAGE } else { Exit::DONE }
+}
+
+fn run(command: Command, context: &Context) -> Result<Exit, Stop> {
+    match command {
+        Command::Completions(args) => completions::completions(&args, context, Cli::command()),
+        Command::Schema(args) => schema::schema(&args, context),
+        Command::Reference(command) => reference::reference(&command, context, Cli::command()),
+        Command::Config(config::ConfigCommand::Check(args)) => config::check::check(&args, context),
+        Command::Up(args) => many_threads()?.block_on(up::up(args, context)),
+        Command::Serve(args) => many_threads()?.block_on(serve::serve(args, context)),
+        Command::Status(args) => one_thread()?.block_on(status::status(&args, context)),
+        Command::Doctor(args) => one_thread()?.block_on(doctor::doctor(&args, context)),
+        Command::Config(command) => one_thread()?.block_on(config::run(command, context)),
+        Command::Scope(command) => one_thread()?.block_on(scope::run(command, context)),
+        Command::Events(command) => one_thread()?.block_on(events::run(command, context)),
+        Command::Work(command) => one_thread()?.block_on(work::run(command, context)),
+        Command::Runs(command) => one_thread()?.block_on(runs::run(command, context)),
+    }
+}
+
+/// For commands that wait for one answer at a time.
+fn one_thread() -> Result<tokio::runtime::Runtime, Stop> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| no_runtime(&error))
+}
+
+/// For the daemon.
+fn many_threads() -> Result<tokio::runtime::Runtime, Stop> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| no_runtime(&error))
+}
+
+fn no_runtime(error: &std::io::Error) -> Stop {
+    let detail = format!("the system gives no threads or no event queue: {error}");
+    Failure::new(Exit::FAILED, "system", detail).hint("look at the limits on processes and open files").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,26 @@
+//! `work`: what is to be done, and where it is.
+
+use clap::Subcommand;
+
+use super::Context;
+use super::exit::Exit;
+use super::failure::Stop;
+
+mod list;
+mod show;
+mod cancel;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum WorkCommand {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Cancel(cancel::CancelArgs),
+}
+
+pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit, Stop> {
+    match command {
+        WorkCommand::List(args) => list::list(&args, context).await,
+        WorkCommand::Show(args) => show::show(&args, context).await,
+        WorkCommand::Cancel(args) => cancel::cancel(&args, context).await,
+    }
+}

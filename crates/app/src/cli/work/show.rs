@@ -1,0 +1,47 @@
+//! `work show`.
+
+use clap::Args;
+
+use crate::api::types::{Page, RunBody, WorkBody};
+use crate::cli::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Stop;
+use crate::cli::runs::list::table;
+use crate::client::Route;
+use crate::view::work;
+
+/// How many of a Work's runs are shown below it.
+const RUNS_SHOWN: &str = "10";
+
+/// Show a Work, its pending input and its newest runs
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Its id, or the beginning of it
+    #[arg(value_name = "WORK")]
+    id: String,
+}
+
+pub(crate) async fn show(args: &ShowArgs, context: &Context) -> Result<Exit, Stop> {
+    let client = context.client()?;
+    let body: WorkBody = client.get(&Route::new(&["work", &args.id])).await?;
+    let out = &context.out;
+    if out.is_json() {
+        out.object(&body)?;
+        return Ok(Exit::DONE);
+    }
+    let route = Route::new(&["runs"]).with("work", &body.id).with("limit", RUNS_SHOWN);
+    let runs: Page<RunBody> = client.get(&route).await?;
+    out.fields(&work::fields(&body, context.now))?;
+    let pending = body.pending.unwrap_or_default();
+    if !pending.is_empty() {
+        out.line("")?;
+        out.heading("Pending input")?;
+        pending.iter().try_for_each(|event| out.line(event))?;
+    }
+    if !runs.items.is_empty() {
+        out.line("")?;
+        out.heading("Runs")?;
+        out.table(&table(&runs.items, context))?;
+    }
+    Ok(Exit::DONE)
+}

@@ -1,0 +1,65 @@
+//! The job that drills let the daemon run: it writes what it was given into the ledger, then does as told.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::ledger::Ledger;
+use crate::error::Error;
+use crate::machine::{self, file_error};
+use crate::output;
+
+/// How long a job waits to be let go, at most.
+const GATE_TIME_MAX: Duration = Duration::from_mins(10);
+/// Between two lines of output.
+const LINE_INTERVAL: Duration = Duration::from_millis(25);
+
+/// What stands after `drill-job`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The ledger
+    ledger: PathBuf,
+    /// Wait until this folder has a file named after the first delivery, or one named `all`
+    #[arg(long)]
+    gate: Option<PathBuf>,
+    /// Print so many lines, with pauses
+    #[arg(long, default_value_t = 0)]
+    lines: u32,
+}
+
+/// Appends the deliveries that the attempt was given to the ledger, each on a line.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
+    let deliveries = deliveries()?;
+    let names = deliveries.iter().map(String::as_str);
+    Ledger::append(&arguments.ledger, names).map_err(file_error("append to", &arguments.ledger))?;
+    for number in 0..arguments.lines {
+        output::line(&line(number));
+        // A pause, so that there is a middle to be interrupted in.
+        machine::until(LINE_INTERVAL, || None::<()>);
+    }
+    if let (Some(gate), Some(delivery)) = (&arguments.gate, deliveries.first()) {
+        let open = || [delivery.as_str(), "all"].iter().any(|name| gate.join(name).exists());
+        machine::until(GATE_TIME_MAX, || open().then_some(()))
+            .ok_or_else(|| Error::Drill("nobody let the job go".to_owned()))?;
+    }
+    Ok(())
+}
+
+/// A line of output.
+pub(super) fn line(number: u32) -> String {
+    format!("line {number:04}")
+}
+
+fn deliveries() -> Result<Vec<String>, Error> {
+    let path = env::var_os("OS_INPUT_FILE").ok_or_else(|| Error::Drill("OS_INPUT_FILE is not set".to_owned()))?;
+    let path = Path::new(&path);
+    let text = fs::read_to_string(path).map_err(file_error("read", path))?;
+    let input: Value = serde_json::from_str(&text).map_err(|error| Error::Drill(error.to_string()))?;
+    let inputs = input["inputs"].as_array().filter(|inputs| !inputs.is_empty());
+    inputs
+        .and_then(|inputs| inputs.iter().map(|input| input["delivery_id"].as_str().map(str::to_owned)).collect())
+        .ok_or_else(|| Error::Drill("the input file names no deliveries".to_owned()))
+}
