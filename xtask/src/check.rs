@@ -13,7 +13,7 @@ use clap::builder::PossibleValuesParser;
 use crate::component::{self, Component};
 use crate::error::Error;
 use crate::postgres::{self, Server};
-use crate::{machine, metadata, output, tidy};
+use crate::{drill, machine, metadata, output, tidy};
 
 /// One part of the check.
 struct Part {
@@ -33,41 +33,22 @@ enum OnFailure {
 
 /// The check, in order.
 const PARTS: &[Part] = &[
-    Part {
-        name: "format",
-        needs: &[],
-        on_failure: OnFailure::GoOn,
-        run: format,
-    },
-    Part {
-        name: "tidy",
-        needs: &[],
-        on_failure: OnFailure::GoOn,
-        run: |_| tidy::run(),
-    },
-    Part {
-        name: "clippy",
-        needs: &[],
-        on_failure: OnFailure::GoOn,
-        run: clippy,
-    },
-    Part {
-        name: "build",
-        needs: &[Component::Nextest],
-        on_failure: OnFailure::Stop,
-        run: build,
-    },
+    Part { name: "format", needs: &[], on_failure: OnFailure::GoOn, run: format },
+    Part { name: "tidy", needs: &[], on_failure: OnFailure::GoOn, run: |_| tidy::run() },
+    Part { name: "clippy", needs: &[], on_failure: OnFailure::GoOn, run: clippy },
+    Part { name: "build", needs: &[Component::Nextest], on_failure: OnFailure::Stop, run: build },
     Part {
         name: "tests",
         needs: &[Component::Postgres, Component::Npm, Component::Nextest],
         on_failure: OnFailure::GoOn,
         run: tests,
     },
+    Part { name: "doc-tests", needs: &[], on_failure: OnFailure::GoOn, run: doc_tests },
     Part {
-        name: "doc-tests",
-        needs: &[],
+        name: "drills",
+        needs: &[Component::Npm, Component::Mount],
         on_failure: OnFailure::GoOn,
-        run: doc_tests,
+        run: |session| drill::run(&drill::Arguments::whole(&session.without)),
     },
 ];
 
@@ -94,6 +75,8 @@ struct Session {
     has_nextest: bool,
     /// For the test runner, as typed.
     filter: Vec<String>,
+    /// What was left out, as typed.
+    without: Vec<Component>,
     /// Variables for everything that runs tests.
     variables: Vec<(&'static str, String)>,
     /// Held until the last part has ended.
@@ -109,10 +92,7 @@ struct Outcome {
 
 /// Runs the parts that were asked for, then prints how long each took.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
-    let parts: Vec<&Part> = PARTS
-        .iter()
-        .filter(|part| is_wanted(part, &arguments.only))
-        .collect();
+    let parts: Vec<&Part> = PARTS.iter().filter(|part| is_wanted(part, &arguments.only)).collect();
     let session = Session::open(arguments, &parts)?;
     let mut outcomes = Vec::new();
     for part in &parts {
@@ -124,11 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         if let Err(error) = &result {
             output::error(error);
         }
-        outcomes.push(Outcome {
-            name: part.name,
-            took,
-            result,
-        });
+        outcomes.push(Outcome { name: part.name, took, result });
         match part.on_failure {
             OnFailure::Stop if failed => break,
             OnFailure::Stop | OnFailure::GoOn => {}
@@ -137,17 +113,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     drop(session);
     let not_run = parts.len() - outcomes.len();
     output::line(&table(&outcomes, not_run));
-    let failed: Vec<&str> = outcomes
-        .iter()
-        .filter(|outcome| outcome.result.is_err())
-        .map(|outcome| outcome.name)
-        .collect();
+    let failed: Vec<&str> =
+        outcomes.iter().filter(|outcome| outcome.result.is_err()).map(|outcome| outcome.name).collect();
     if failed.is_empty() {
         return Ok(());
     }
-    Err(Error::Parts {
-        names: failed.join(", "),
-    })
+    Err(Error::Parts { names: failed.join(", ") })
 }
 
 fn is_wanted(part: &Part, only: &[String]) -> bool {
@@ -172,15 +143,9 @@ impl Session {
         }
         if needed.contains(&Component::Npm) {
             let folder: PathBuf = component::samples_folder(&target);
-            variables.push((
-                component::WEBHOOKS_VARIABLE,
-                folder.to_string_lossy().into_owned(),
-            ));
+            variables.push((component::WEBHOOKS_VARIABLE, folder.to_string_lossy().into_owned()));
         }
-        let server = needed
-            .contains(&Component::Postgres)
-            .then(Server::start)
-            .transpose()?;
+        let server = needed.contains(&Component::Postgres).then(Server::start).transpose()?;
         if let Some(server) = &server {
             variables.push((postgres::VARIABLE, server.url().to_owned()));
         }
@@ -188,6 +153,7 @@ impl Session {
         Ok(Self {
             has_nextest,
             filter: arguments.filter.clone(),
+            without: arguments.without.clone(),
             variables,
             _server: server,
         })
@@ -197,16 +163,10 @@ impl Session {
     fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = machine::cargo();
         // What a person has set for a server of their own must not reach tests of this run's.
-        for variable in [
-            component::WITHOUT_VARIABLE,
-            component::WEBHOOKS_VARIABLE,
-            postgres::VARIABLE,
-        ] {
+        for variable in [component::WITHOUT_VARIABLE, component::WEBHOOKS_VARIABLE, postgres::VARIABLE] {
             command.env_remove(variable);
         }
-        command
-            .args(arguments)
-            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.args(arguments).envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 }
@@ -231,14 +191,7 @@ fn tests(session: &Session) -> Result<(), Error> {
     let arguments: &[&str] = if session.has_nextest {
         &["nextest", "run", "--workspace", "--profile", "ci"]
     } else {
-        &[
-            "test",
-            "--workspace",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--no-fail-fast",
-        ]
+        &["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]
     };
     machine::run(session.cargo(arguments).args(&session.filter))
 }
@@ -251,23 +204,13 @@ fn doc_tests(session: &Session) -> Result<(), Error> {
 fn table(outcomes: &[Outcome], not_run: usize) -> String {
     let mut lines = vec![String::new(), "part          seconds  result".to_owned()];
     for outcome in outcomes {
-        let result = if outcome.result.is_ok() {
-            "passed"
-        } else {
-            "FAILED"
-        };
-        lines.push(format!(
-            "{:<12} {:>8.1}  {result}",
-            outcome.name,
-            outcome.took.as_secs_f64()
-        ));
+        let result = if outcome.result.is_ok() { "passed" } else { "FAILED" };
+        lines.push(format!("{:<12} {:>8.1}  {result}", outcome.name, outcome.took.as_secs_f64()));
     }
     let total: Duration = outcomes.iter().map(|outcome| outcome.took).sum();
     lines.push(format!("{:<12} {:>8.1}", "all", total.as_secs_f64()));
     if not_run > 0 {
-        lines.push(format!(
-            "{not_run} parts were not run, because what they need failed"
-        ));
+        lines.push(format!("{not_run} parts were not run, because what they need failed"));
     }
     lines.join("\n")
 }
@@ -277,23 +220,13 @@ mod tests {
     use super::*;
 
     fn outcome(name: &'static str, millis: u64, result: Result<(), Error>) -> Outcome {
-        Outcome {
-            name,
-            took: Duration::from_millis(millis),
-            result,
-        }
+        Outcome { name, took: Duration::from_millis(millis), result }
     }
 
     #[test]
     fn table_shows_each_part_and_what_was_not_run() {
         let failed = Error::Untidy { count: 1 };
-        let shown = table(
-            &[
-                outcome("format", 1_500, Ok(())),
-                outcome("build", 61_000, Err(failed)),
-            ],
-            2,
-        );
+        let shown = table(&[outcome("format", 1_500, Ok(())), outcome("build", 61_000, Err(failed))], 2);
         assert_eq!(
             shown.lines().collect::<Vec<_>>(),
             [
@@ -311,11 +244,7 @@ mod tests {
     fn only_selects_parts_by_name() {
         let selected = |only: &[&str]| -> Vec<&str> {
             let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
-            PARTS
-                .iter()
-                .filter(|part| is_wanted(part, &only))
-                .map(|part| part.name)
-                .collect()
+            PARTS.iter().filter(|part| is_wanted(part, &only)).map(|part| part.name).collect()
         };
         assert_eq!(selected(&["tidy", "format"]), ["format", "tidy"]);
         assert_eq!(selected(&[]).len(), PARTS.len());

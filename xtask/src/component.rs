@@ -31,6 +31,8 @@ pub(crate) enum Component {
     Postgres,
     /// npm, and the webhook samples that it installs
     Npm,
+    /// The right to mount a small file system, which only root has
+    Mount,
     /// cargo-nextest; without it `cargo test` runs the tests
     Nextest,
 }
@@ -41,6 +43,7 @@ impl Component {
         match self {
             Self::Postgres => "postgres",
             Self::Npm => "npm",
+            Self::Mount => "mount",
             Self::Nextest => "nextest",
         }
     }
@@ -50,6 +53,7 @@ impl Component {
         match self {
             Self::Postgres => postgres_programs().is_some(),
             Self::Npm => has_samples(target),
+            Self::Mount => machine::is_root(),
             Self::Nextest => true,
         }
     }
@@ -60,15 +64,14 @@ impl Component {
             Self::Postgres => "apt-get install --yes --no-install-recommends postgresql".to_owned(),
             Self::Npm => {
                 let folder = npm_folder(target);
-                let samples = format!(
-                    "npm install --prefix {} {SAMPLES}@{SAMPLES_VERSION}",
-                    folder.display()
-                );
+                let samples =
+                    format!("npm install --prefix {} {SAMPLES}@{SAMPLES_VERSION}", folder.display());
                 if has_npm() {
                     return samples;
                 }
                 format!("apt-get install --yes --no-install-recommends npm && {samples}")
             }
+            Self::Mount => "sudo --preserve-env=PATH cargo xtask test".to_owned(),
             Self::Nextest => "cargo install --locked cargo-nextest".to_owned(),
         }
     }
@@ -85,17 +88,12 @@ impl Component {
                 let package = format!("{SAMPLES}@{SAMPLES_VERSION}");
                 machine::run(
                     machine::command("npm")
-                        .args([
-                            "install",
-                            "--no-audit",
-                            "--no-fund",
-                            "--ignore-scripts",
-                            "--prefix",
-                        ])
+                        .args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
                         .arg(&folder)
                         .arg(package),
                 )
             }
+            Self::Mount => Err(Error::NotRoot { command: self.installing(target) }),
             Self::Nextest => Ok(()),
         }
     }
@@ -103,11 +101,8 @@ impl Component {
 
 /// Makes sure that each component is there: installs it if asked to, else says how.
 pub(crate) fn provide(components: &[Component], install: bool, target: &Path) -> Result<(), Error> {
-    let missing: Vec<Component> = components
-        .iter()
-        .copied()
-        .filter(|component| !component.is_present(target))
-        .collect();
+    let missing: Vec<Component> =
+        components.iter().copied().filter(|component| !component.is_present(target)).collect();
     if install {
         for component in missing {
             output::heading(&format!("install {}", component.name()));
@@ -117,29 +112,18 @@ pub(crate) fn provide(components: &[Component], install: bool, target: &Path) ->
     }
     for component in &missing {
         let name = component.name();
-        output::line(&format!(
-            "{name} is missing. Install it with:\n    {}",
-            component.installing(target)
-        ));
-        output::line(&format!(
-            "or let `cargo xtask test --install` do it, or type `--without {name}`."
-        ));
+        output::line(&format!("{name} is missing. Install it with:\n    {}", component.installing(target)));
+        output::line(&format!("or let `cargo xtask test --install` do it, or type `--without {name}`."));
     }
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Error::Missing {
-        names: joined(&missing),
-    })
+    Err(Error::Missing { names: joined(&missing) })
 }
 
 /// The components' names, joined by commas.
 pub(crate) fn joined(components: &[Component]) -> String {
-    components
-        .iter()
-        .map(|component| component.name())
-        .collect::<Vec<_>>()
-        .join(",")
+    components.iter().map(|component| component.name()).collect::<Vec<_>>().join(",")
 }
 
 /// The folder of the newest PostgreSQL server's programs.
@@ -150,10 +134,7 @@ pub(crate) fn postgres_programs() -> Option<PathBuf> {
             let path = entry.ok()?.path();
             let version: u32 = path.file_name()?.to_str()?.parse().ok()?;
             let programs = path.join("bin");
-            POSTGRES_PROGRAMS
-                .iter()
-                .all(|name| programs.join(name).exists())
-                .then_some((version, programs))
+            POSTGRES_PROGRAMS.iter().all(|name| programs.join(name).exists()).then_some((version, programs))
         })
         .max()
         .map(|(_, programs)| programs)
@@ -187,9 +168,7 @@ fn has_samples(target: &Path) -> bool {
 
 fn install_packages(component: Component, target: &Path, package: &str) -> Result<(), Error> {
     if !machine::is_root() {
-        return Err(Error::NotRoot {
-            command: component.installing(target),
-        });
+        return Err(Error::NotRoot { command: component.installing(target) });
     }
     let apt = || {
         let mut command = machine::command("apt-get");

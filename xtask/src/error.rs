@@ -40,8 +40,8 @@ pub(crate) enum Error {
     /// Components of the check are missing; what to do has been printed.
     #[error("missing components: {names}")]
     Missing { names: String },
-    /// A component could be installed, but not by this user.
-    #[error("only root may install Debian packages; run as root: {command}")]
+    /// A component could be provided, but not by this user.
+    #[error("only root may do this; run as root: {command}")]
     NotRoot { command: String },
     /// The private PostgreSQL did not become ready.
     #[error("PostgreSQL did not start: {reason}")]

@@ -19,10 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// said at compile time would be wrong where two checkouts share a target folder.
 pub(crate) fn root() -> PathBuf {
     let own = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    Path::new(&own)
-        .parent()
-        .expect("xtask is a folder of the workspace")
-        .to_owned()
+    Path::new(&own).parent().expect("xtask is a folder of the workspace").to_owned()
 }
 
 /// A command that starts in the workspace's root and has no standard input.
@@ -44,10 +41,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     if status.success() {
         return Ok(());
     }
-    Err(Error::Exited {
-        command: shown(command),
-        status: status.to_string(),
-    })
+    Err(Error::Exited { command: shown(command), status: status.to_string() })
 }
 
 /// Runs a command to its end and returns what it printed; what it printed as an error is shown.
@@ -55,39 +49,25 @@ pub(crate) fn read(command: &mut Command) -> Result<String, Error> {
     command.stderr(Stdio::inherit());
     let output = command.output().map_err(|source| start_error(command, source))?;
     if !output.status.success() {
-        return Err(Error::Exited {
-            command: shown(command),
-            status: output.status.to_string(),
-        });
+        return Err(Error::Exited { command: shown(command), status: output.status.to_string() });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Whether a command can be started and ends well; nothing is shown.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
-    command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// The error of a command that could not be started.
 pub(crate) fn start_error(command: &Command, source: std::io::Error) -> Error {
-    Error::Start {
-        program: command.get_program().to_string_lossy().into_owned(),
-        source,
-    }
+    Error::Start { program: command.get_program().to_string_lossy().into_owned(), source }
 }
 
 /// A command as a person would type it.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
-    let name = program
-        .file_name()
-        .unwrap_or(program.as_os_str())
-        .to_string_lossy()
-        .into_owned();
+    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
     command.get_args().fold(name, |mut text, argument| {
         text.push(' ');
         text.push_str(&argument.to_string_lossy());
@@ -129,10 +109,7 @@ pub(crate) fn until_every<T>(
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "another process is watched; it gives no signal"
-)]
+#[expect(clippy::disallowed_methods, reason = "another process is watched; it gives no signal")]
 fn pause(interval: Duration) {
     std::thread::sleep(interval);
 }

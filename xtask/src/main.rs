@@ -6,6 +6,7 @@
 
 mod check;
 mod component;
+mod drill;
 mod error;
 mod machine;
 mod metadata;
@@ -18,11 +19,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Debug, Parser)]
-#[command(
-    name = "cargo xtask",
-    bin_name = "cargo xtask",
-    about = "Checks and tools of this workspace"
-)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Checks and tools of this workspace")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -34,12 +31,19 @@ enum Command {
     Test(check::Arguments),
     /// Check the structure of the repository: sizes, crate edges, words, documents, licenses
     Tidy,
+    /// Kill, suspend, starve and double real daemons under load
+    Drill(drill::Arguments),
+    /// Be the job that drills let the daemon run
+    #[command(hide = true)]
+    DrillJob(drill::job::Arguments),
 }
 
 fn main() -> ExitCode {
     let ran = match Arguments::parse().command {
         Command::Test(arguments) => check::run(&arguments),
         Command::Tidy => tidy::run(),
+        Command::Drill(arguments) => drill::run(&arguments),
+        Command::DrillJob(arguments) => drill::job::run(&arguments),
     };
     match ran {
         Ok(()) => ExitCode::SUCCESS,

@@ -130,9 +130,6 @@ mod tests {
     #[test]
     fn unique_packages_counts_a_repeated_package_once() {
         let listed = "app v0.0.0 (/here/crates/app)\nserde v1.0.0\nserde v1.0.0 (*)\nserde v0.9.0\n\n";
-        assert_eq!(
-            unique_packages(listed),
-            ["app v0.0.0", "serde v0.9.0", "serde v1.0.0"]
-        );
+        assert_eq!(unique_packages(listed), ["app v0.0.0", "serde v0.9.0", "serde v1.0.0"]);
     }
 }

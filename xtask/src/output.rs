@@ -1,9 +1,5 @@
 //! The only place where the tools write to the terminal.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this module is the tools' output"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this module is the tools' output")]
 
 use std::error::Error;
 

@@ -45,9 +45,8 @@ impl Server {
     /// Makes a cluster and starts a server on it; it accepts connections when this returns.
     pub(crate) fn start() -> Result<Self, Error> {
         remove_left_over();
-        let programs = component::postgres_programs().ok_or_else(|| Error::Postgres {
-            reason: "its programs are not installed".to_owned(),
-        })?;
+        let programs = component::postgres_programs()
+            .ok_or_else(|| Error::Postgres { reason: "its programs are not installed".to_owned() })?;
         let folder = Folder::create()?;
         let password = password()?;
         folder.initialize(&programs, &password)?;
@@ -91,10 +90,7 @@ struct Folder {
 impl Folder {
     fn create() -> Result<Self, Error> {
         let path = Path::new(PARENT).join(format!("{PREFIX}{}", process::id()));
-        fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .map_err(file_error("create", &path))?;
+        fs::DirBuilder::new().mode(0o700).create(&path).map_err(file_error("create", &path))?;
         let folder = Self { path };
         folder.give_to_server(&folder.path)?;
         Ok(folder)
@@ -116,10 +112,7 @@ impl Folder {
         let id = |flag: &str| -> Result<u32, Error> {
             let printed = machine::read(machine::command("id").args([flag, SERVER_USER]))?;
             printed.trim().parse().map_err(|_| Error::Postgres {
-                reason: format!(
-                    "`id` does not know the user {SERVER_USER} (folder {})",
-                    self.path.display()
-                ),
+                reason: format!("`id` does not know the user {SERVER_USER} (folder {})", self.path.display()),
             })
         };
         chown(path, Some(id("-u")?), Some(id("-g")?)).map_err(file_error("change the owner of", path))
@@ -145,13 +138,7 @@ impl Folder {
                 .arg("--pgdata")
                 .arg(self.data())
                 .args(["--username", ROLE, "--encoding", "UTF8", "--locale", "C.UTF-8"])
-                .args([
-                    "--auth-local",
-                    "trust",
-                    "--auth-host",
-                    "scram-sha-256",
-                    "--pwfile",
-                ])
+                .args(["--auth-local", "trust", "--auth-host", "scram-sha-256", "--pwfile"])
                 .arg(&password_file),
         )?;
         Ok(())
@@ -170,9 +157,7 @@ impl Folder {
             .args(["-c", "fsync=on", "-c", "max_connections=200"])
             .stdout(log)
             .stderr(errors);
-        command
-            .spawn()
-            .map_err(|source| machine::start_error(&command, source))
+        command.spawn().map_err(|source| machine::start_error(&command, source))
     }
 
     fn wait_until_ready(&self, programs: &Path, child: &mut Child, port: u16) -> Result<(), String> {
@@ -224,11 +209,7 @@ fn remove_left_over() {
             continue;
         };
         let is_left_over = owner.parse::<u32>().is_ok() && !Path::new("/proc").join(owner).exists();
-        if is_left_over
-            && entry
-                .metadata()
-                .is_ok_and(|folder| folder.is_dir() && is_mine(folder.uid()))
-        {
+        if is_left_over && entry.metadata().is_ok_and(|folder| folder.is_dir() && is_mine(folder.uid())) {
             fs::remove_dir_all(entry.path()).ok();
         }
     }
@@ -265,19 +246,13 @@ mod tests {
     fn password_is_hexadecimal_and_new_each_time() {
         let (first, second) = (password().expect("random"), password().expect("random"));
         assert_ne!(first, second);
-        assert!(
-            first.len() == 32 && first.chars().all(|c| c.is_ascii_hexdigit()),
-            "{first}"
-        );
+        assert!(first.len() == 32 && first.chars().all(|c| c.is_ascii_hexdigit()), "{first}");
     }
 
     #[test]
     fn server_answers_while_it_is_held_and_is_gone_after() {
         let left_out = std::env::var(component::WITHOUT_VARIABLE).unwrap_or_default();
-        if left_out
-            .split(',')
-            .any(|name| name == component::Component::Postgres.name())
-        {
+        if left_out.split(',').any(|name| name == component::Component::Postgres.name()) {
             println!("left out: {}={left_out}", component::WITHOUT_VARIABLE);
             return;
         }
@@ -296,12 +271,7 @@ mod tests {
             ]))
         };
         assert_eq!(ask(server.url(), "SHOW fsync").expect("it answers").trim(), "on");
-        assert_eq!(
-            ask(server.url(), "SHOW listen_addresses")
-                .expect("it answers")
-                .trim(),
-            "127.0.0.1"
-        );
+        assert_eq!(ask(server.url(), "SHOW listen_addresses").expect("it answers").trim(), "127.0.0.1");
         let without_password = server.url().replace(&password_of(server.url()), "wrong");
         ask(&without_password, "SELECT 1").expect_err("it wants its password");
 
@@ -312,13 +282,7 @@ mod tests {
     }
 
     fn password_of(url: &str) -> String {
-        let (_, after_role) = url
-            .split_once(&format!("{ROLE}:"))
-            .expect("the URL names the role");
-        after_role
-            .split_once('@')
-            .expect("the URL names the host")
-            .0
-            .to_owned()
+        let (_, after_role) = url.split_once(&format!("{ROLE}:")).expect("the URL names the role");
+        after_role.split_once('@').expect("the URL names the host").0.to_owned()
     }
 }

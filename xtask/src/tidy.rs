@@ -44,28 +44,15 @@ enum Severity {
 
 impl Finding {
     fn at(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Fault,
-            path: path.to_owned(),
-            line: Some(line),
-            message: message.into(),
-        }
+        Self { severity: Severity::Fault, path: path.to_owned(), line: Some(line), message: message.into() }
     }
 
     fn of(path: &str, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Fault,
-            path: path.to_owned(),
-            line: None,
-            message: message.into(),
-        }
+        Self { severity: Severity::Fault, path: path.to_owned(), line: None, message: message.into() }
     }
 
     fn notice(path: &str, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Notice,
-            ..Self::of(path, message)
-        }
+        Self { severity: Severity::Notice, ..Self::of(path, message) }
     }
 }
 
@@ -111,10 +98,7 @@ pub(crate) fn run() -> Result<(), Error> {
     for finding in &findings {
         output::line(&finding.to_string());
     }
-    let count = findings
-        .iter()
-        .filter(|finding| finding.severity == Severity::Fault)
-        .count();
+    let count = findings.iter().filter(|finding| finding.severity == Severity::Fault).count();
     if count > 0 {
         return Err(Error::Untidy { count });
     }

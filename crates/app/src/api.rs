@@ -2,5 +2,28 @@
 //!
 //! The types here are the public ones. No record of `domain` is serialized as it is, so a rule can change
 //! without the wire changing, and the wire is one place to read.
+//!
+//! A request passes `posture` (may it come in), `route` (what does it ask for), and then one of the modules
+//! named after what they answer about. `failure` says what went wrong, in one form for all of them.
 
 pub(crate) mod types;
+
+pub(crate) mod failure;
+pub(crate) mod body;
+pub(crate) mod posture;
+pub(crate) mod route;
+pub(crate) mod server;
+mod query;
+mod resolve;
+mod events;
+mod work;
+mod runs;
+mod stream;
+mod config;
+mod doctor;
+mod metrics;
+mod story;
+mod openapi;
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ mod failure;
 mod output;
 mod paging;
 mod changes;
+mod hosting;
 mod up;
 mod serve;
 mod status;
@@ -130,12 +131,12 @@ fn misread(error: &clap::Error, json: bool) -> Exit {
 
 fn run(command: Command, context: &Context) -> Result<Exit, Stop> {
     match command {
-        Command::Completions(args) => completions::completions(&args, context, Cli::command()),
+        Command::Completions(args) => completions::completions(&args, Cli::command()),
         Command::Schema(args) => schema::schema(&args, context),
-        Command::Reference(command) => reference::reference(&command, context, Cli::command()),
+        Command::Reference(command) => reference::reference(&command, Cli::command()),
         Command::Config(config::ConfigCommand::Check(args)) => config::check::check(&args, context),
-        Command::Up(args) => many_threads()?.block_on(up::up(args, context)),
-        Command::Serve(args) => many_threads()?.block_on(serve::serve(args, context)),
+        Command::Up(args) => on_many_threads(up::up(args, context)),
+        Command::Serve(args) => on_many_threads(serve::serve(args, context)),
         Command::Status(args) => one_thread()?.block_on(status::status(&args, context)),
         Command::Doctor(args) => one_thread()?.block_on(doctor::doctor(&args, context)),
         Command::Config(command) => one_thread()?.block_on(config::run(command, context)),
@@ -151,9 +152,13 @@ fn one_thread() -> Result<tokio::runtime::Runtime, Stop> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| no_runtime(&error))
 }
 
-/// For the daemon.
-fn many_threads() -> Result<tokio::runtime::Runtime, Stop> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| no_runtime(&error))
+/// For the daemon. What a second signal cut short is not waited for.
+fn on_many_threads(command: impl Future<Output = Result<Exit, Stop>>) -> Result<Exit, Stop> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| no_runtime(&error))?;
+    let ended = runtime.block_on(command);
+    runtime.shutdown_background();
+    ended
 }
 
 fn no_runtime(error: &std::io::Error) -> Stop {

@@ -24,7 +24,7 @@ use crate::home::{Home, HomeError};
 pub(crate) mod sse;
 
 /// The longest an answer that is not a stream may take.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+const ANSWER_TIME_MAX: Duration = Duration::from_mins(1);
 /// What a path segment or a query may hold as it is.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -161,6 +161,14 @@ impl Client {
         self.answer(Method::POST, route, Bytes::from(body)).await
     }
 
+    /// Asks for something to be done that needs no further words.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub(crate) async fn order<T: DeserializeOwned>(&self, route: &Route) -> Result<T, ClientError> {
+        self.answer(Method::POST, route, Bytes::new()).await
+    }
+
     /// Reads what arrives bit by bit, such as a log or a stream of Events.
     ///
     /// # Errors
@@ -182,13 +190,16 @@ impl Client {
             |source| ClientError::Unreachable { home: self.home.root().display().to_string(), source };
         let socket = UnixStream::connect(self.home.socket()).await.map_err(unreachable)?;
         let token = self.home.read_private(&self.home.token()).map_err(ClientError::Token)?.unwrap_or_default();
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(&route.0)
             .header(HOST, "localhost")
             .header(ACCEPT, "application/json, text/event-stream, text/plain")
-            .header(CONTENT_TYPE, "application/json")
-            .header(AUTHORIZATION, format!("Bearer {}", token.trim()))
+            .header(AUTHORIZATION, format!("Bearer {}", token.trim()));
+        if !body.is_empty() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        let request = request
             .body(Full::new(body))
             .expect("an encoded path and a token from a private file make a request");
         let (mut sender, connection) =

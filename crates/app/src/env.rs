@@ -37,6 +37,21 @@ pub(crate) fn columns() -> Option<usize> {
     terminal_size::terminal_size().map(|(width, _height)| usize::from(width.0))
 }
 
+/// Whether a person reads along on standard error.
+pub(crate) fn is_watched() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// What is to be logged: a level, or levels by module.
+pub(crate) fn log_filter() -> Option<String> {
+    std::env::var("OPEN_CONDUIT_LOG").ok().filter(|filter| !filter.is_empty())
+}
+
+/// Every variable. The daemon resolves secrets from them and finds its service manager there.
+pub(crate) fn variables() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
 /// The current moment, for what is shown. Nothing is decided by it.
 pub(crate) fn now() -> Timestamp {
     store::system_clock().wall()

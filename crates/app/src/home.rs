@@ -181,52 +181,54 @@ impl Home {
         }
         Ok(Some(ConfigFile { path, format, text }))
     }
-}
 
-/// Writes a file that only this user may read. It is whole or as it was before, also after a crash.
-///
-/// # Errors
-/// [`HomeError::Io`].
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".new");
-    let unfinished = PathBuf::from(unfinished);
-    // A file that a crash left behind may have another mode; it is replaced, not reused.
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(HomeError::io("remove", &unfinished)(error));
+    /// Writes a file that only this user may read. It is whole or as it was before, also after a crash. A relative
+    /// path begins at the home.
+    ///
+    /// # Errors
+    /// [`HomeError::Io`].
+    pub(crate) fn write_private(&self, path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
+        let path = &self.root.join(path);
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".new");
+        let unfinished = PathBuf::from(unfinished);
+        // A file that a crash left behind may have another mode; it is replaced, not reused.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(HomeError::io("remove", &unfinished)(error));
+            }
+            Ok(()) | Err(_) => {}
         }
-        Ok(()) | Err(_) => {}
+        let write = || -> io::Result<()> {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&unfinished, path)?;
+            fs::File::open(path.parent().unwrap_or(&self.root))?.sync_all()
+        };
+        write().map_err(HomeError::io("write", path))
     }
-    let write = || -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)?;
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        fs::File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    write().map_err(HomeError::io("write", path))
-}
 
-/// Reads a file that [`write_private`] wrote, and closes it to others when somebody opened it.
-///
-/// # Errors
-/// [`HomeError::Io`]; a file that is not there is none.
-pub(crate) fn read_private(path: &Path) -> Result<Option<String>, HomeError> {
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(HomeError::io("open", path)(error)),
-    };
-    let mode = file.metadata().map_err(HomeError::io("read", path))?.mode();
-    if mode & 0o077 != 0 {
-        let closed = fs::Permissions::from_mode(0o600);
-        file.set_permissions(closed).map_err(HomeError::io("change the mode of", path))?;
+    /// Reads a file that [`Home::write_private`] wrote, and closes it to others when somebody opened it.
+    ///
+    /// # Errors
+    /// [`HomeError::Io`]; a file that is not there is none.
+    pub(crate) fn read_private(&self, path: &Path) -> Result<Option<String>, HomeError> {
+        let path = &self.root.join(path);
+        let file = match fs::File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(HomeError::io("open", path)(error)),
+        };
+        let mode = file.metadata().map_err(HomeError::io("read", path))?.mode();
+        if mode & 0o077 != 0 {
+            let closed = fs::Permissions::from_mode(0o600);
+            file.set_permissions(closed).map_err(HomeError::io("change the mode of", path))?;
+        }
+        let mut text = String::new();
+        file.take(PRIVATE_BYTES_MAX).read_to_string(&mut text).map_err(HomeError::io("read", path))?;
+        Ok(Some(text))
     }
-    let mut text = String::new();
-    file.take(PRIVATE_BYTES_MAX).read_to_string(&mut text).map_err(HomeError::io("read", path))?;
-    Ok(Some(text))
 }
 
 #[cfg(test)]
@@ -235,7 +237,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::path::{Path, PathBuf};
 
-    use super::{Home, HomeError, read_private, write_private};
+    use super::{Home, HomeError};
     use crate::config::Format;
     use crate::config::source::CONFIG_BYTES_MAX;
 
@@ -304,13 +306,13 @@ mod tests {
     fn private_files_are_closed_to_others_and_replaced_whole() {
         let (_directory, home) = home();
         let path = home.token();
-        assert_eq!(read_private(&path).unwrap(), None);
+        assert_eq!(home.read_private(&path).unwrap(), None);
         fs::write(home.root().join("token.new"), "left behind").unwrap();
-        write_private(&path, b"one").unwrap();
+        home.write_private(&path, b"one").unwrap();
         assert_eq!(mode(&path), 0o600);
-        write_private(&path, b"two").unwrap();
+        home.write_private(&path, b"two").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(read_private(&path).unwrap().as_deref(), Some("two"));
+        assert_eq!(home.read_private(&path).unwrap().as_deref(), Some("two"));
         assert_eq!(mode(&path), 0o600);
         assert!(!home.root().join("token.new").exists());
     }

@@ -9,10 +9,10 @@
 //! `launch` starts a `launcher` over `wire`, `handle` is what the runtime keeps, `judge` reads the end, and
 //! `recovery` finds out after a crash. `process` knows processes by identity, `directory` knows the files.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Epoch, ExecutionId, Executor, ExecutorName, Log,
@@ -36,7 +36,7 @@ mod recovery;
 pub use launcher::launcher_entry;
 
 use config::Config;
-use directory::{Root, SegmentDirectory};
+use directory::{Root, SegmentDirectory, open_plain};
 use handle::Handle;
 use launch::{Abandoned, Held};
 use process::Machine;
@@ -47,6 +47,8 @@ use wire::Plan;
 const SPAWN_FAILED: &str = "spawn_failed";
 /// The handle could not be recorded, so nothing was started.
 const PIN_FAILED: &str = "pin_failed";
+/// How long a launcher holds its command. Longer than any answer of a store that works takes.
+const HOLD_TIME_MAX: Duration = Duration::from_mins(1);
 /// Files or processes of a segment could not be read.
 const SEGMENT_UNREADABLE: &str = "segment_unreadable";
 
@@ -70,6 +72,7 @@ pub struct ShellExecutor {
     site: Arc<Site>,
     launcher: PathBuf,
     options: Arc<ShellOptions>,
+    hold_time_max: Duration,
     abandoned: Abandoned,
 }
 
@@ -86,8 +89,17 @@ impl ShellExecutor {
             site: Arc::new(site),
             launcher,
             options: Arc::new(options),
+            hold_time_max: HOLD_TIME_MAX,
             abandoned: Abandoned::default(),
         })
+    }
+
+    /// How long launchers hold their command for the runtime's answer to the pin, when not a minute. A daemon
+    /// that is suspended for longer finds the launch gone, with nothing started.
+    #[must_use]
+    pub const fn hold_time_max(mut self, time: Duration) -> Self {
+        self.hold_time_max = time;
+        self
     }
 
     /// Deletes the content of an Execution that has ended: its input, output and artifacts. Again is fine.
@@ -103,10 +115,11 @@ impl ShellExecutor {
     async fn hold(&self, request: RunRequest, config: Config) -> Result<Held, RunError> {
         let (site, options) = (Arc::clone(&self.site), Arc::clone(&self.options));
         let (launcher, abandoned) = (self.launcher.clone(), self.abandoned.clone());
+        let hold_time_max = self.hold_time_max;
         let held = tokio::task::spawn_blocking(move || {
             let directory = site.root.segment(request.execution, request.epoch);
             let mark = site.root.mark(request.execution);
-            let plan = plan(&options.environment, &config, &request, &directory, mark)?;
+            let plan = plan(&options.environment, hold_time_max, &config, &request, &directory, mark)?;
             directory
                 .create()
                 .map_err(|error| spawn_failed("the segment's directory cannot be made", &error))?;
@@ -185,6 +198,7 @@ impl ShellExecutor {
 /// What a launcher is to do for a request.
 fn plan(
     environment: &[(String, String)],
+    hold_time_max: Duration,
     config: &Config,
     request: &RunRequest,
     directory: &SegmentDirectory,
@@ -198,6 +212,7 @@ fn plan(
     }
     let dir = config.dir.clone().unwrap_or_else(|| directory.work());
     Ok(Plan {
+        hold_ms: milliseconds(hold_time_max),
         timeout_ms: config.timeout.map(milliseconds),
         stop_grace_ms: milliseconds(config.stop_grace),
         redact: request.secrets.iter().map(|(_name, secret)| secret.expose().to_owned()).collect(),
@@ -210,7 +225,7 @@ fn plan(
     })
 }
 
-fn milliseconds(time: std::time::Duration) -> u64 {
+fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -301,11 +316,9 @@ impl Executor for ShellExecutor {
 /// first launch, and after a release, there is none.
 fn read_log(root: &Root, request: LogRequest) -> io::Result<Log> {
     let segments = root.segments(request.execution)?;
-    let opened = segments.last().map(|(_, directory)| File::open(directory.output()));
-    let mut file = match opened {
-        Some(Ok(file)) => file,
-        Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Some(Err(_)) | None => return Ok(Log { from: 0, bytes: Vec::new(), size: 0 }),
+    let newest = segments.last().map(|(_, directory)| open_plain(&directory.output())).transpose()?;
+    let Some(mut file) = newest.flatten() else {
+        return Ok(Log { from: 0, bytes: Vec::new(), size: 0 });
     };
     let size = file.metadata()?.len();
     let from = match u64::try_from(request.from) {

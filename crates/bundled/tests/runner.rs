@@ -1,5 +1,7 @@
 //! The one integration binary of this crate: extensions with real processes, seen through `extension` alone.
 
+// Says to the linter that everything here is a test, what it calls included.
+#[cfg(test)]
 mod shell {
     //! The shell executor.
     mod fixture;

@@ -127,10 +127,18 @@ mod tests {
     #[test]
     fn revalidate_finds_every_change() {
         check(basis(), &present(), Ok(()));
-        check(basis(), &Present { generation: Generation::from_number(4), ..present() }, Err(Stale::Generation));
+        check(
+            basis(),
+            &Present { generation: Generation::from_number(4), ..present() },
+            Err(Stale::Generation),
+        );
         check(basis(), &Present { work: Some(Revision::from_number(9)), ..present() }, Err(Stale::Work));
         check(basis(), &Present { work: None, ..present() }, Err(Stale::Work));
-        check(basis(), &Present { input_high: Some(Sequence::from_number(41)), ..present() }, Err(Stale::Input));
+        check(
+            basis(),
+            &Present { input_high: Some(Sequence::from_number(41)), ..present() },
+            Err(Stale::Input),
+        );
         check(basis(), &Present { now: Timestamp::from_micros(101), ..present() }, Err(Stale::Expired));
     }
 

@@ -121,14 +121,10 @@ pub enum Settlement {
 ///
 /// A Work completes only when no input is pending and none is on its way. A failed attempt leaves it ready;
 /// its next input, or an operator, starts the next one.
-pub const fn settlement(
-    lifecycle: Lifecycle,
-    outcome: Outcome,
-    pending: bool,
-    unrouted: bool,
-) -> Settlement {
+pub const fn settlement(lifecycle: Lifecycle, outcome: Outcome, pending: bool, unrouted: bool) -> Settlement {
     let completes = match (lifecycle, outcome) {
-        (Lifecycle::Once | Lifecycle::RunOnce, Outcome::Completed) | (Lifecycle::RunOnce, Outcome::Handoff) => true,
+        (Lifecycle::Once | Lifecycle::RunOnce, Outcome::Completed)
+        | (Lifecycle::RunOnce, Outcome::Handoff) => true,
         (Lifecycle::Standing, Outcome::Completed | Outcome::Handoff | Outcome::Failed)
         | (Lifecycle::Once, Outcome::Handoff | Outcome::Failed)
         | (Lifecycle::RunOnce, Outcome::Failed) => false,

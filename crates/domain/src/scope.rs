@@ -91,9 +91,16 @@ impl Binding {
 }
 
 /// Where a secret is found: `env:NAME`, `file:PATH` or `cmd:...`. The value is never kept.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct SecretRef(pub String);
+
+impl std::fmt::Debug for SecretRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Someone may have put the value where the reference belongs.
+        f.write_str("SecretRef(…)")
+    }
+}
 
 /// An extension entry that holds in a scope.
 #[derive(Debug, Clone, PartialEq)]

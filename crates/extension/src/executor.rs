@@ -11,8 +11,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
-    Attempt, BoxFuture, ConfigProblem, Epoch, EventId, ExecutionId, ExecutorName, InputView, ScopeName, Secret,
-    TurnResult, WorkId, WorkKind,
+    Attempt, BoxFuture, ConfigProblem, Epoch, EventId, ExecutionId, ExecutorName, InputView, ScopeName,
+    Secret, TurnResult, WorkId, WorkKind,
 };
 
 /// What an executor can do, as a matter of fact.

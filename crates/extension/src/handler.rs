@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{BoxFuture, Code, ConfigProblem, EventType, EventView, HandlerName, Match, Payload, ScopeView, WorkView};
+use crate::{
+    BoxFuture, Code, ConfigProblem, EventType, EventView, HandlerName, Match, Payload, ScopeView, WorkView,
+};
 
 /// A kind of route.
 pub trait Handler: fmt::Debug + Send + Sync {

@@ -134,7 +134,10 @@ struct Step<'a> {
 impl Step<'_> {
     fn report(&mut self, tx: &mut dyn Tx, report: &Report, proposed: EventId) -> Result<(), StoreError> {
         let Some(read) = tx.execution(report.execution)? else {
-            return Err(StoreError::Corrupt { table: "execution", reason: "a claimed run is gone".to_owned() });
+            return Err(StoreError::Corrupt {
+                table: "execution",
+                reason: "a claimed run is gone".to_owned(),
+            });
         };
         let recorded = match read.clone().record(report.grant, report.result.outcome, tx.now()) {
             Ok(recorded) => recorded,
@@ -158,7 +161,10 @@ impl Step<'_> {
             return Ok(());
         }
         let Some(result) = tx.turn_result(read.id)? else {
-            return Err(StoreError::Corrupt { table: "turn_result", reason: "an outcome without one".to_owned() });
+            return Err(StoreError::Corrupt {
+                table: "turn_result",
+                reason: "an outcome without one".to_owned(),
+            });
         };
         self.settle(tx, &read, read.clone(), &result, proposed)
     }

@@ -158,7 +158,12 @@ impl Generations {
     ///
     /// # Errors
     /// [`ApplyError`]; then nothing has changed.
-    pub(crate) async fn apply(&self, store: &Store, body: String, digest: String) -> Result<Generation, ApplyError> {
+    pub(crate) async fn apply(
+        &self,
+        store: &Store,
+        body: String,
+        digest: String,
+    ) -> Result<Generation, ApplyError> {
         let scopes = (self.read)(&body).map_err(ApplyError::Text)?;
         let number = self.active().number.next();
         let generation = ActiveGeneration::prepare(number, scopes, &self.registry)?;

@@ -34,7 +34,7 @@ pub mod why;
 mod node;
 
 pub use accept::AcceptError;
-pub use control::{ControlError, Cancelled};
+pub use control::{Cancelled, ControlError};
 pub use generation::{ActiveGeneration, ActiveRoute, ActiveScope, ApplyError, Scopes};
 pub use node::{Options, Runtime, Stages};
 pub use registry::{Registry, SecretSource};

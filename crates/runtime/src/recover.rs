@@ -97,7 +97,8 @@ pub(crate) async fn release_dead(runtime: &Runtime) -> Result<u64, StoreError> {
                 let mut released = 0;
                 // A dead process's leases end before any that was taken since.
                 for read in tx.expired(Timestamp::MAX, BATCH)? {
-                    let Some(lease) = read.lease.filter(|lease| lease.owner != me && lease.is_live(now)) else {
+                    let Some(lease) = read.lease.filter(|lease| lease.owner != me && lease.is_live(now))
+                    else {
                         continue;
                     };
                     let next = Execution { lease: Some(Lease { until: now, ..lease }), ..read.clone() };

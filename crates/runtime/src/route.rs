@@ -101,10 +101,7 @@ impl Stage for Route {
             return Ok(Progress::Idle { due_at: found.next_due });
         }
         let runtime = &self.runtime;
-        let applied = runtime
-            .store()
-            .transact("route", move |tx| apply::apply(tx, &items))
-            .await?;
+        let applied = runtime.store().transact("route", move |tx| apply::apply(tx, &items)).await?;
         self.afterwards(&applied);
         if applied.stale > 0
             && let Err(error) = runtime.generations().load(runtime.store()).await

@@ -60,7 +60,8 @@ impl Stage for Schedule {
         let scheduled = runtime
             .store()
             .transact("schedule", move |tx| {
-                let mut step = Step { active: &active, owner, room: BTreeMap::new(), done: Scheduled::default() };
+                let mut step =
+                    Step { active: &active, owner, room: BTreeMap::new(), done: Scheduled::default() };
                 step.run(tx, &works, &proposed)?;
                 Ok::<_, StoreError>(step.done)
             })
@@ -102,7 +103,10 @@ impl Step<'_> {
                 (WorkState::Ready, Queue::Runnable) => self.one(tx, work, *execution)?,
                 (WorkState::Ready, Queue::Idle | Queue::Blocked(_))
                 | (
-                    WorkState::Running { .. } | WorkState::Completed | WorkState::Failed | WorkState::Cancelled,
+                    WorkState::Running { .. }
+                    | WorkState::Completed
+                    | WorkState::Failed
+                    | WorkState::Cancelled,
                     _,
                 ) => {}
             }

@@ -137,16 +137,14 @@ impl Backend for Database {
     fn read(&self, label: &'static str, body: ReadBody) -> Submitted {
         self.counters.read();
         match &self.runs {
-            Runs::Threads { threads, .. } => match threads.reads() {
-                Some(reads) => {
-                    let make = |answer| ReadRequest { label, body, answer };
-                    self.waited(send(reads, Priority::Normal, make))
-                }
-                None => {
-                    let make = |answer| Task::Read(ReadRequest { label, body, answer });
-                    self.waited(send(threads.writes(), Priority::Normal, make))
-                }
-            },
+            Runs::Threads { threads, .. } => {
+                let read = |answer| ReadRequest { label, body, answer };
+                self.waited(if let Some(reads) = threads.reads() {
+                    send(reads, Priority::Normal, read)
+                } else {
+                    send(threads.writes(), Priority::Normal, |answer| Task::Read(read(answer)))
+                })
+            }
             Runs::Inline(writer) => Self::inline(writer, |writer, answer| {
                 ReadRequest { label, body, answer }.run_on(writer.snapshot(), self.clock.now());
             }),

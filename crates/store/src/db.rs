@@ -269,12 +269,8 @@ pub(crate) trait Db {
     fn count(&mut self, sql: &'static Sql, values: &[Value<'_>]) -> Result<u64, StoreError>;
 
     /// A read.
-    fn query(
-        &mut self,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        each: EachRow<'_>,
-    ) -> Result<(), StoreError>;
+    fn query(&mut self, sql: &'static Sql, values: &[Value<'_>], each: EachRow<'_>)
+    -> Result<(), StoreError>;
 
     /// A read whose text depends on what is asked. `sql` says what it is about.
     fn list(

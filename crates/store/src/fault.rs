@@ -80,7 +80,8 @@ impl Faults {
 
     /// The error of the statement that is about to run, if one was ordered for it.
     pub(crate) fn statement(&self) -> Option<StoreError> {
-        let counted = self.countdown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        let counted =
+            self.countdown.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if counted != Ok(1) {
             return None;
         }

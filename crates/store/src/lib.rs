@@ -26,10 +26,16 @@ mod tables;
 mod migrate;
 mod engine;
 mod counters;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;
+mod tape;
 
 pub use clock::system_clock;
 pub use fault::{CommitFault, Faults, Point};
 pub use options::{IssueObserver, Location, LocationError, Options};
+pub use tape::{Said, Spoken, Tape};
 
 use backend::{Database, Runs};
 use clock::StoreClock;
@@ -79,6 +85,7 @@ fn start_sqlite(
         counters,
         observers: options.observers,
         faults: options.faults,
+        tape: options.tape,
         rehearse: options.rehearse,
     };
     Ok((Writer::new(engine, ways), Opened { clock, incarnation, facts }))
@@ -112,7 +119,8 @@ async fn open_sqlite(path: Option<PathBuf>, options: Options) -> Result<Database
         // Another life of this file would still hold its lock.
         exclusive: true,
         facts,
-        log_bytes: file.map(|file| -> Box<dyn Fn() -> u64 + Send + Sync> { Box::new(move || log_bytes(&file)) }),
+        log_bytes: file
+            .map(|file| -> Box<dyn Fn() -> u64 + Send + Sync> { Box::new(move || log_bytes(&file)) }),
     })
 }
 
@@ -136,6 +144,7 @@ fn start_postgres(
         counters,
         observers: options.observers,
         faults: options.faults,
+        tape: options.tape,
         rehearse: options.rehearse,
     };
     Ok((Writer::new(engine, ways), Opened { clock, incarnation, facts }))

@@ -13,11 +13,8 @@ static APPLIED: Sql = Sql::new(
     "migration",
     "SELECT number, checksum FROM migration ORDER BY number",
 );
-static NOTE: Sql = Sql::new(
-    "note a migration",
-    "migration",
-    "INSERT INTO migration (number, checksum) VALUES ($1, $2)",
-);
+static NOTE: Sql =
+    Sql::new("note a migration", "migration", "INSERT INTO migration (number, checksum) VALUES ($1, $2)");
 
 /// Why a schema cannot be brought up to date.
 #[derive(Debug, Error)]
@@ -76,7 +73,10 @@ fn apply(db: &mut impl Schema, dialect: &Dialect, migrations: &[Migration]) -> R
 }
 
 /// The migrations that have not run, given those that have.
-fn pending<'m>(applied: &[(i64, i64)], migrations: &'m [Migration]) -> Result<&'m [Migration], MigrationError> {
+fn pending<'m>(
+    applied: &[(i64, i64)],
+    migrations: &'m [Migration],
+) -> Result<&'m [Migration], MigrationError> {
     let known = migrations.last().map_or(0, |migration| migration.number);
     if let Some((found, _checksum)) = applied.last()
         && *found > known

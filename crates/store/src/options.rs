@@ -12,6 +12,7 @@ use tracker::IssueTx;
 
 use crate::clock::system_clock;
 use crate::fault::Faults;
+use crate::tape::Tape;
 
 /// An observer of transactions that may also write to the tracker's tables.
 pub type IssueObserver = Arc<dyn for<'a> Observer<dyn IssueTx + 'a>>;
@@ -78,6 +79,8 @@ pub struct Options {
     pub own_time: bool,
     /// Failures that a test orders.
     pub faults: Option<Arc<Faults>>,
+    /// Takes down the statements of transactions.
+    pub tape: Option<Arc<Tape>>,
 }
 
 impl Default for Options {
@@ -89,6 +92,7 @@ impl Default for Options {
             rehearse: cfg!(debug_assertions),
             own_time: false,
             faults: None,
+            tape: None,
         }
     }
 }

@@ -19,12 +19,7 @@ pub(crate) struct ReadRequest {
 }
 
 /// Runs a body on a snapshot that is open.
-fn run(
-    label: &'static str,
-    body: ReadBody,
-    db: &mut dyn Db,
-    now: Timestamp,
-) -> Result<(), StoreError> {
+fn run(label: &'static str, body: ReadBody, db: &mut dyn Db, now: Timestamp) -> Result<(), StoreError> {
     // A snapshot has no sequences to give out.
     let mut tx = Transaction::new(Handle::new(db, None), now, 1);
     match catch_unwind(AssertUnwindSafe(|| body(&mut tx))) {

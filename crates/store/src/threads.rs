@@ -44,10 +44,8 @@ impl Worker {
             let result = body();
             ends.send_replace(Some(result));
         });
-        let handle = thread.map_err(|error| StoreError::Database {
-            operation: "start a thread",
-            source: Arc::new(error),
-        })?;
+        let handle = thread
+            .map_err(|error| StoreError::Database { operation: "start a thread", source: Arc::new(error) })?;
         Ok(Self { ended, handle: Mutex::new(Some(handle)) })
     }
 
@@ -72,9 +70,20 @@ impl Worker {
     }
 }
 
+/// A queue that its thread empties when it ends, however it ends: nobody may wait for an answer that will
+/// not come.
+struct Emptied<T>(Arc<Queue<T>>);
+
+impl<T> Drop for Emptied<T> {
+    fn drop(&mut self) {
+        self.0.close();
+        while self.0.pop_now().is_some() {}
+    }
+}
+
 /// The threads of a store.
 pub(crate) struct Threads {
-    writes: Arc<Queue<Task>>,
+    requests: Arc<Queue<Task>>,
     writer: Worker,
     reads: Option<Arc<Queue<ReadRequest>>>,
     readers: Vec<Worker>,
@@ -96,9 +105,9 @@ impl Threads {
         E: Engine + 'static,
         T: Send + 'static,
     {
-        let writes = Queue::new();
+        let requests = Queue::new();
         let (opens, opened) = oneshot::channel();
-        let queue = Arc::clone(&writes);
+        let queue = Emptied(Arc::clone(&requests));
         let writer = Worker::start("store-writer", move || {
             let (mut writer, beside) = match open() {
                 Ok(opened) => opened,
@@ -109,11 +118,11 @@ impl Threads {
             };
             let clock = clock(&beside);
             opens.send(Ok(beside)).ok();
-            serve(&mut writer, &queue, &clock);
+            serve(&mut writer, &queue.0, &clock);
             writer.finish()
         })?;
         let beside = opened.await.unwrap_or(Err(StoreError::Closed))?;
-        Ok((Self { writes, writer, reads: None, readers: Vec::new() }, beside))
+        Ok((Self { requests, writer, reads: None, readers: Vec::new() }, beside))
     }
 
     /// Adds threads that read.
@@ -126,12 +135,12 @@ impl Threads {
         let reads: Arc<Queue<ReadRequest>> = Queue::new();
         for _ in 0..number {
             let (opens, opened) = oneshot::channel();
-            let (queue, clock, open) = (Arc::clone(&reads), Arc::clone(clock), open.clone());
+            let (queue, clock, open) = (Emptied(Arc::clone(&reads)), Arc::clone(clock), open.clone());
             self.readers.push(Worker::start("store-reader", move || {
                 match open() {
                     Ok(mut reader) => {
                         opens.send(Ok(())).ok();
-                        while let Popped::Item(read) = queue.pop(None) {
+                        while let Popped::Item(read) = queue.0.pop(None) {
                             read.run_in(&mut reader, || clock.now());
                         }
                     }
@@ -149,7 +158,7 @@ impl Threads {
 
     /// Where writes go.
     pub(crate) const fn writes(&self) -> &Arc<Queue<Task>> {
-        &self.writes
+        &self.requests
     }
 
     /// Where reads go; none when the writer reads.
@@ -161,7 +170,7 @@ impl Threads {
     /// empties the log.
     pub(crate) fn close(&self) -> Submitted {
         let readers: Vec<Submitted> = self.readers.iter().map(Worker::ended).collect();
-        let (reads, writes) = (self.reads.clone(), Arc::clone(&self.writes));
+        let (reads, requests) = (self.reads.clone(), Arc::clone(&self.requests));
         let writer = self.writer.ended();
         Box::pin(async move {
             if let Some(reads) = reads {
@@ -170,7 +179,7 @@ impl Threads {
             for reader in readers {
                 reader.await?;
             }
-            writes.close();
+            requests.close();
             writer.await
         })
     }
@@ -183,7 +192,7 @@ impl Drop for Threads {
             reads.close();
         }
         self.readers.iter().for_each(Worker::join);
-        self.writes.close();
+        self.requests.close();
         self.writer.join();
     }
 }

@@ -15,6 +15,7 @@ use tracker::IssueTx;
 
 use crate::db::{Columns, Db, EachRow, Sql, Value};
 use crate::fault::Faults;
+use crate::tape::Tape;
 
 /// What a request did, statement by statement, to compare two runs of it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -39,16 +40,23 @@ pub(crate) struct Handle<'e> {
     pub(crate) writes: u64,
     pub(crate) bytes: usize,
     trace: Option<Trace>,
+    tape: Option<Arc<Tape>>,
 }
 
 impl<'e> Handle<'e> {
     pub(crate) fn new(db: &'e mut dyn Db, faults: Option<Arc<Faults>>) -> Self {
-        Self { db, faults, error: None, statements: 0, writes: 0, bytes: 0, trace: None }
+        Self { db, faults, error: None, statements: 0, writes: 0, bytes: 0, trace: None, tape: None }
     }
 
     /// Begins to note what is done.
     pub(crate) fn traced(mut self) -> Self {
         self.trace = Some(Trace::default());
+        self
+    }
+
+    /// Begins to take down what is said.
+    pub(crate) fn taped(mut self, tape: Arc<Tape>) -> Self {
+        self.tape = Some(tape);
         self
     }
 
@@ -96,6 +104,9 @@ impl<'e> Handle<'e> {
     }
 
     fn note(&mut self, sql: &'static Sql, values: &[Value<'_>], answer: u64) {
+        if let Some(tape) = &self.tape {
+            tape.note(sql.text, values);
+        }
         if let Some(trace) = &mut self.trace {
             let mut hasher = DefaultHasher::new();
             values.hash(&mut hasher);

@@ -18,6 +18,7 @@ use crate::engine::{CommitError, Engine};
 use crate::fault::{CommitFault, Faults, Point};
 use crate::options::IssueObserver;
 use crate::tables::coordination::Coordination;
+use crate::tape::Tape;
 
 mod request;
 
@@ -67,9 +68,16 @@ struct Group {
     /// Those that have to run alone.
     broken: Vec<Request>,
     retries: u32,
+    /// Why it had to run again last.
+    passing: Option<StoreError>,
 }
 
 impl Group {
+    fn again(&mut self, why: StoreError) {
+        self.retries += 1;
+        self.passing = Some(why);
+    }
+
     fn answer_all(&mut self, error: &StoreError) {
         for (request, _answer) in self.ran.drain(..) {
             request.answer(Err(error.clone()));
@@ -84,6 +92,7 @@ pub(crate) struct Ways {
     pub(crate) counters: Arc<Counters>,
     pub(crate) observers: Vec<IssueObserver>,
     pub(crate) faults: Option<Arc<Faults>>,
+    pub(crate) tape: Option<Arc<Tape>>,
     pub(crate) rehearse: bool,
 }
 
@@ -152,7 +161,9 @@ impl<E: Engine> Writer<E> {
     fn conclude(&mut self, mut open: Option<Open>, group: &mut Group) {
         while !group.ran.is_empty() {
             if group.retries > RETRIES_MAX {
-                return group.answer_all(&StoreError::Lost);
+                let error = group.passing.take().unwrap_or(StoreError::Lost);
+                group.answer_all(&error);
+                break;
             }
             let Some(current) = open.take() else {
                 open = self.replay(group);
@@ -166,16 +177,17 @@ impl<E: Engine> Writer<E> {
                 Err(CommitError::Refused(error)) => {
                     self.undo();
                     if self.engine.take_passing() {
-                        group.retries += 1;
+                        group.again(error);
                     } else {
                         group.answer_all(&error);
                     }
                 }
                 Err(CommitError::Unknown) => match self.engine.reopen() {
                     Ok(batch) if batch == self.batch => {
+                        self.ways.counters.committed(group.ran.len(), current.wrote);
                         group.ran.drain(..).for_each(|(request, answer)| request.answer(answer));
                     }
-                    Ok(_earlier) => group.retries += 1,
+                    Ok(_earlier) => group.again(StoreError::Lost),
                     Err(error) => {
                         tracing::error!(%error, "the database cannot be reopened after a lost commit");
                         self.lost = true;
@@ -209,20 +221,27 @@ impl<E: Engine> Writer<E> {
         open
     }
 
+    /// Opens a transaction; on a new connection, when the old one turns out to be lost.
     fn begin(&mut self) -> Result<Open, StoreError> {
-        if self.lost {
-            self.engine.reopen()?;
-            self.lost = false;
-        }
-        match self.engine.begin() {
-            Ok(next) => {
-                self.point(Point::Begin);
-                Ok(Open { next, wrote: false, bytes: 0 })
+        let mut tries = 0;
+        loop {
+            if self.lost {
+                self.engine.reopen()?;
+                self.lost = false;
             }
-            Err(error) => {
-                self.undo();
-                self.lost |= self.engine.take_passing();
-                Err(error)
+            match self.engine.begin() {
+                Ok(next) => {
+                    self.point(Point::Begin);
+                    return Ok(Open { next, wrote: false, bytes: 0 });
+                }
+                Err(error) => {
+                    self.undo();
+                    tries += 1;
+                    if !self.engine.take_passing() || tries > 1 {
+                        return Err(error);
+                    }
+                    self.lost = true;
+                }
             }
         }
     }
@@ -234,10 +253,10 @@ impl<E: Engine> Writer<E> {
         let alone = group.ran.is_empty();
         match self.judge(run, current) {
             Ended::Kept(answer) => group.ran.push((request, answer)),
-            Ended::Passing => {
+            Ended::Passing(error) => {
                 *open = None;
                 self.undo();
-                group.retries += 1;
+                group.again(error);
                 group.ran.push((request, Ok(())));
             }
             Ended::Broken(answer) => {
@@ -265,7 +284,7 @@ impl<E: Engine> Writer<E> {
                 open.bytes += run.bytes;
                 Ended::Kept(Ok(()))
             }
-            _ if passing => Ended::Passing,
+            Err(error) if passing => Ended::Passing(error),
             Ok(_) if standing && !run.wrote => Ended::Kept(Ok(())),
             Err(error) if standing && !run.wrote => Ended::Kept(Err(error)),
             Ok(_) => Ended::Broken(Ok(())),

@@ -5,8 +5,13 @@
 //! create databases. Without it those tests fail, unless `OPEN_CONDUIT_TEST_WITHOUT` names `postgres`: what
 //! is left out has to be said.
 
+#[cfg(test)]
 #[path = "runner/driver.rs"]
 mod driver;
+#[cfg(test)]
+#[path = "runner/nodes.rs"]
+mod nodes;
+#[cfg(test)]
 #[path = "runner/server.rs"]
 mod server;
 
@@ -50,5 +55,30 @@ mod postgres {
     #[test]
     fn schema_is_the_one_of_sqlite() {
         crate::server::schema_is_the_one_of_sqlite();
+    }
+
+    #[test]
+    fn nodes_take_turns() {
+        crate::nodes::nodes_take_turns();
+    }
+
+    #[test]
+    fn lost_commit_is_looked_up() {
+        crate::nodes::lost_commit_is_looked_up();
+    }
+
+    #[test]
+    fn ended_connections_are_made_again() {
+        crate::nodes::ended_connections_are_made_again();
+    }
+
+    #[test]
+    fn time_is_the_databases() {
+        crate::nodes::time_is_the_databases();
+    }
+
+    #[test]
+    fn inline_callers_wait() {
+        crate::nodes::inline_callers_wait();
     }
 }

@@ -66,14 +66,12 @@ fn talk(mut stream: impl Read + Write, host: &str, request: Request<'_>) -> io::
     let written = stream.write_all(&bytes);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
-    match parse(&answer) {
-        Some(response) => Ok(response),
-        None => {
-            written?;
-            read?;
-            Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the answer is not whole"))
-        }
+    if let Some(response) = parse(&answer) {
+        return Ok(response);
     }
+    written?;
+    read?;
+    Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the answer is not whole"))
 }
 
 /// Reads an answer; `None` unless it is whole.
@@ -122,13 +120,15 @@ mod tests {
         let expected = Response { status: 202, body: b"hello".to_vec() };
         let sized = b"HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\n\r\nhello";
         assert_eq!(parse(sized), Some(expected.clone()));
-        let chunked = b"HTTP/1.1 202 Accepted\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\n\r\n";
+        let chunked =
+            b"HTTP/1.1 202 Accepted\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\n\r\n";
         assert_eq!(parse(chunked), Some(expected));
     }
 
     #[test]
     fn parse_takes_no_part_for_the_whole() {
-        for cut in [&b"HTTP/1.1 202 Acc"[..], b"HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\n\r\nhell", b""] {
+        for cut in [&b"HTTP/1.1 202 Acc"[..], b"HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\n\r\nhell", b""]
+        {
             assert_eq!(parse(cut), None);
         }
         assert_eq!(parse(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), None);

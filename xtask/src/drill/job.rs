@@ -54,12 +54,15 @@ pub(super) fn line(number: u32) -> String {
 }
 
 fn deliveries() -> Result<Vec<String>, Error> {
-    let path = env::var_os("OS_INPUT_FILE").ok_or_else(|| Error::Drill("OS_INPUT_FILE is not set".to_owned()))?;
+    let path =
+        env::var_os("OS_INPUT_FILE").ok_or_else(|| Error::Drill("OS_INPUT_FILE is not set".to_owned()))?;
     let path = Path::new(&path);
     let text = fs::read_to_string(path).map_err(file_error("read", path))?;
     let input: Value = serde_json::from_str(&text).map_err(|error| Error::Drill(error.to_string()))?;
     let inputs = input["inputs"].as_array().filter(|inputs| !inputs.is_empty());
     inputs
-        .and_then(|inputs| inputs.iter().map(|input| input["delivery_id"].as_str().map(str::to_owned)).collect())
+        .and_then(|inputs| {
+            inputs.iter().map(|input| input["delivery_id"].as_str().map(str::to_owned)).collect()
+        })
         .ok_or_else(|| Error::Drill("the input file names no deliveries".to_owned()))
 }

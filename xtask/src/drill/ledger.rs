@@ -27,7 +27,7 @@ impl Ledger {
 
     /// Appends deliveries in one write, as jobs do.
     pub(super) fn append<'a>(path: &Path, deliveries: impl Iterator<Item = &'a str>) -> io::Result<()> {
-        let lines: String = deliveries.map(|delivery| format!("{delivery}\n")).collect();
+        let lines: String = deliveries.flat_map(|delivery| [delivery, "\n"]).collect();
         let mut file = OpenOptions::new().append(true).create(true).open(path)?;
         file.write_all(lines.as_bytes())
     }

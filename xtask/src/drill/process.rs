@@ -30,9 +30,9 @@ impl Process {
 pub(super) fn of_home(home: &Path) -> Vec<Process> {
     let home = home.as_os_str().as_encoded_bytes();
     all(|environment, _arguments| {
-        environment.split(|byte| *byte == 0).any(|variable| {
-            variable.strip_prefix(MARK).is_some_and(|mark| mark.starts_with(home))
-        })
+        environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable.strip_prefix(MARK).is_some_and(|mark| mark.starts_with(home)))
     })
 }
 
@@ -68,11 +68,6 @@ fn arguments(pid: u32) -> Option<Vec<String>> {
 pub(super) fn is_suspended(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
-}
-
-/// Whether a process is there, as a zombie too.
-pub(super) fn exists(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 /// Sends a signal by its name, such as `STOP`.

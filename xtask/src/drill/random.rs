@@ -12,11 +12,13 @@ use crate::machine::file_error;
 pub(super) fn fresh_seed() -> Result<u64, Error> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0_u8; 8];
-    File::open(source).and_then(|mut random| random.read_exact(&mut bytes)).map_err(file_error("read", source))?;
+    File::open(source)
+        .and_then(|mut random| random.read_exact(&mut bytes))
+        .map_err(file_error("read", source))?;
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// SplitMix64: small, and good enough to choose moments.
+/// `SplitMix64`: small, and good enough to choose moments.
 #[derive(Debug)]
 pub(super) struct Random {
     state: u64,

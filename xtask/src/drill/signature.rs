@@ -5,8 +5,7 @@ use sha2::Sha256;
 
 /// `sha256=` and the HMAC-SHA-256 of a body in hexadecimal digits.
 pub(super) fn sign(secret: &str, body: &[u8]) -> String {
-    let mut mac =
-        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
     mac.update(body);
     mac.finalize().into_bytes().iter().fold("sha256=".to_owned(), |mut text, byte| {
         for digit in [byte >> 4, byte & 15] {

@@ -32,10 +32,7 @@ mod tests {
     fn packages_fails_beyond_the_budget_and_shows_the_number() {
         let of = |count: usize| {
             let linked = (0..count).map(|n| format!("p{n} v1.0.0")).collect();
-            packages(&Repository {
-                linked,
-                ..Repository::default()
-            })
+            packages(&Repository { linked, ..Repository::default() })
         };
         assert_eq!(of(PACKAGES_MAX)[0].severity, Severity::Notice);
         assert!(of(PACKAGES_MAX)[0].message.contains("300 packages"));

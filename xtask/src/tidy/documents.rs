@@ -88,11 +88,7 @@ fn resolve(from: &str, target: &str) -> Option<String> {
 
 fn exists(repository: &Repository, path: &str) -> bool {
     let folder = format!("{path}/");
-    path.is_empty()
-        || repository
-            .paths
-            .iter()
-            .any(|other| other == path || other.starts_with(&folder))
+    path.is_empty() || repository.paths.iter().any(|other| other == path || other.starts_with(&folder))
 }
 
 #[cfg(test)]
@@ -116,10 +112,8 @@ mod tests {
             ("docs/design/0001-x.md", ""),
             ("README.md", ""),
         ]);
-        let messages: Vec<_> = links(&sample)
-            .into_iter()
-            .map(|finding| (finding.line, finding.message))
-            .collect();
+        let messages: Vec<_> =
+            links(&sample).into_iter().map(|finding| (finding.line, finding.message)).collect();
         assert_eq!(messages.len(), 3, "{messages:?}");
         assert!(messages[0].1.contains("gone.md") && messages[0].0 == Some(1));
         assert!(messages[1].1.contains("outside.md") && messages[1].0 == Some(5));

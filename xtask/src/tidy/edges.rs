@@ -14,41 +14,13 @@ struct Allowed {
 }
 
 const ALLOWED: &[Allowed] = &[
-    Allowed {
-        package: "domain",
-        uses: &[],
-        in_tests: &[],
-    },
-    Allowed {
-        package: "extension",
-        uses: &["domain"],
-        in_tests: &[],
-    },
-    Allowed {
-        package: "runtime",
-        uses: &["domain", "extension"],
-        in_tests: &["spec", "store"],
-    },
-    Allowed {
-        package: "tracker",
-        uses: &["domain"],
-        in_tests: &[],
-    },
-    Allowed {
-        package: "store",
-        uses: &["domain", "tracker"],
-        in_tests: &["spec"],
-    },
-    Allowed {
-        package: "bundled",
-        uses: &["extension"],
-        in_tests: &["spec"],
-    },
-    Allowed {
-        package: "spec",
-        uses: &["domain", "extension"],
-        in_tests: &[],
-    },
+    Allowed { package: "domain", uses: &[], in_tests: &[] },
+    Allowed { package: "extension", uses: &["domain"], in_tests: &[] },
+    Allowed { package: "runtime", uses: &["domain", "extension"], in_tests: &["spec", "store"] },
+    Allowed { package: "tracker", uses: &["domain"], in_tests: &[] },
+    Allowed { package: "store", uses: &["domain", "tracker"], in_tests: &["spec"] },
+    Allowed { package: "bundled", uses: &["extension"], in_tests: &["spec"] },
+    Allowed { package: "spec", uses: &["domain", "extension"], in_tests: &[] },
     Allowed {
         package: "open-conduit",
         uses: &["bundled", "domain", "extension", "runtime", "store", "tracker"],
@@ -76,30 +48,12 @@ enum Only {
 }
 
 const WALLS: &[Wall] = &[
-    Wall {
-        package: "tokio",
-        only: Only::OutsideOf(&["domain"]),
-    },
-    Wall {
-        package: "tracing",
-        only: Only::OutsideOf(&["domain"]),
-    },
-    Wall {
-        package: "rusqlite",
-        only: Only::In(&["store"]),
-    },
-    Wall {
-        package: "tokio-postgres",
-        only: Only::In(&["store"]),
-    },
-    Wall {
-        package: "axum",
-        only: Only::In(&["open-conduit"]),
-    },
-    Wall {
-        package: "clap",
-        only: Only::In(&["open-conduit", "xtask"]),
-    },
+    Wall { package: "tokio", only: Only::OutsideOf(&["domain"]) },
+    Wall { package: "tracing", only: Only::OutsideOf(&["domain"]) },
+    Wall { package: "rusqlite", only: Only::In(&["store"]) },
+    Wall { package: "tokio-postgres", only: Only::In(&["store"]) },
+    Wall { package: "axum", only: Only::In(&["open-conduit"]) },
+    Wall { package: "clap", only: Only::In(&["open-conduit", "xtask"]) },
 ];
 
 /// Every edge between crates of the workspace is one of [`ALLOWED`].
@@ -151,10 +105,7 @@ pub(super) fn walls(repository: &Repository) -> Vec<Finding> {
             if !is_allowed {
                 findings.push(Finding::of(
                     &manifest(member),
-                    format!(
-                        "`{}` may not use `{}`; keep it behind the wall",
-                        member.name, wall.package
-                    ),
+                    format!("`{}` may not use `{}`; keep it behind the wall", member.name, wall.package),
                 ));
             }
         }
@@ -182,19 +133,13 @@ mod tests {
             license: None,
             dependencies: dependencies
                 .iter()
-                .map(|(name, kind)| Dependency {
-                    name: (*name).to_owned(),
-                    kind: *kind,
-                })
+                .map(|(name, kind)| Dependency { name: (*name).to_owned(), kind: *kind })
                 .collect(),
         }
     }
 
     fn repository(members: Vec<Package>) -> Repository {
-        Repository {
-            members,
-            ..Repository::default()
-        }
+        Repository { members, ..Repository::default() }
     }
 
     #[test]
@@ -206,10 +151,7 @@ mod tests {
         ]));
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].path, "crates/runtime/Cargo.toml");
-        assert!(
-            found[0].message.contains("`runtime` may not depend on `store`"),
-            "{found:?}"
-        );
+        assert!(found[0].message.contains("`runtime` may not depend on `store`"), "{found:?}");
     }
 
     #[test]
@@ -221,10 +163,7 @@ mod tests {
     #[test]
     fn allowed_edges_wants_a_row_for_a_new_crate() {
         let found = allowed_edges(&repository(vec![member("planner", &[])]));
-        assert!(
-            found[0].message.contains("crate `planner` has no row"),
-            "{found:?}"
-        );
+        assert!(found[0].message.contains("crate `planner` has no row"), "{found:?}");
     }
 
     #[test]

@@ -20,11 +20,7 @@ pub(super) fn pages(repository: &Repository) -> Vec<Finding> {
         for code in code_literals(line) {
             let page = format!("{PAGES}{code}.md");
             if codes.insert(code) && !repository.paths.contains(&page) {
-                findings.push(Finding::at(
-                    CODES,
-                    number,
-                    format!("`{code}` has no page; write {page}"),
-                ));
+                findings.push(Finding::at(CODES, number, format!("`{code}` has no page; write {page}")));
             }
         }
     }
@@ -33,10 +29,7 @@ pub(super) fn pages(repository: &Repository) -> Vec<Finding> {
             continue;
         };
         if name != INDEX && !codes.contains(name) {
-            findings.push(Finding::of(
-                path,
-                format!("no error has the code `{name}`; remove the page"),
-            ));
+            findings.push(Finding::of(path, format!("no error has the code `{name}`; remove the page")));
         }
     }
     findings
@@ -49,15 +42,9 @@ fn code_literals(line: &str) -> Vec<&str> {
     }
     let is_code = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_lowercase())
-            && text
-                .chars()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+            && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
     };
-    line.split('"')
-        .skip(1)
-        .step_by(2)
-        .filter(|text| is_code(text))
-        .collect()
+    line.split('"').skip(1).step_by(2).filter(|text| is_code(text)).collect()
 }
 
 #[cfg(test)]
@@ -76,15 +63,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                Finding::at(
-                    CODES,
-                    3,
-                    "`depth_limit` has no page; write docs/errors/depth_limit.md"
-                ),
-                Finding::of(
-                    "docs/errors/gone.md",
-                    "no error has the code `gone`; remove the page"
-                ),
+                Finding::at(CODES, 3, "`depth_limit` has no page; write docs/errors/depth_limit.md"),
+                Finding::of("docs/errors/gone.md", "no error has the code `gone`; remove the page"),
             ]
         );
     }

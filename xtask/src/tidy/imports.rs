@@ -11,14 +11,10 @@ const DOMAIN: &str = "domain";
 pub(super) fn specification_imports(repository: &Repository) -> Vec<Finding> {
     let allowed = &repository.settings.spec_imports;
     let mut findings = Vec::new();
-    for file in repository
-        .rust_files()
-        .filter(|file| file.path.starts_with(SPEC_CRATE))
-    {
+    for file in repository.rust_files().filter(|file| file.path.starts_with(SPEC_CRATE)) {
         for (line, path) in domain_paths(&file.text) {
-            let is_allowed = allowed
-                .iter()
-                .any(|entry| path == *entry || path.starts_with(&format!("{entry}::")));
+            let is_allowed =
+                allowed.iter().any(|entry| path == *entry || path.starts_with(&format!("{entry}::")));
             if !is_allowed {
                 findings.push(Finding::at(
                     &file.path,
@@ -93,10 +89,7 @@ impl TreeReader<'_> {
             paths.push(format!("{prefix}::*"));
             return;
         }
-        let end = self
-            .rest
-            .find(|c: char| !c.is_alphanumeric() && c != '_')
-            .unwrap_or(self.rest.len());
+        let end = self.rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(self.rest.len());
         let (segment, rest) = self.rest.split_at(end);
         self.rest = rest;
         let path = match segment {
@@ -159,10 +152,7 @@ mod tests {
             ["domain::work::start", "domain::id::X"]
         );
         assert_eq!(paths("use domain as d;"), ["domain"]);
-        assert_eq!(
-            paths("// domain::work\nlet domain = other::domain::x; let subdomain = 1;"),
-            [""; 0]
-        );
+        assert_eq!(paths("// domain::work\nlet domain = other::domain::x; let subdomain = 1;"), [""; 0]);
     }
 
     #[test]
@@ -172,17 +162,8 @@ mod tests {
             Repository::sample(&[("crates/spec/src/a.rs", text), ("crates/store/src/a.rs", text)]);
         sample.settings.spec_imports = vec!["domain::id".to_owned()];
         let found = specification_imports(&sample);
-        let places: Vec<_> = found
-            .iter()
-            .map(|finding| (finding.path.as_str(), finding.line))
-            .collect();
-        assert_eq!(
-            places,
-            [
-                ("crates/spec/src/a.rs", Some(3)),
-                ("crates/spec/src/a.rs", Some(7))
-            ]
-        );
+        let places: Vec<_> = found.iter().map(|finding| (finding.path.as_str(), finding.line)).collect();
+        assert_eq!(places, [("crates/spec/src/a.rs", Some(3)), ("crates/spec/src/a.rs", Some(7))]);
         assert!(found[0].message.contains("`domain::work`") && found[1].message.contains("`domain::*`"));
     }
 }

@@ -32,15 +32,8 @@ pub(super) fn licenses(repository: &Repository) -> Vec<Finding> {
 /// Whether an SPDX expression can be satisfied by allowed licenses; `None` when it is not one. `AND` binds
 /// tighter than `OR`, `/` is the old way to write `OR`, and a `WITH` exception only gives more rights.
 fn permits(expression: &str, allowed: &dyn Fn(&str) -> bool) -> Option<bool> {
-    let spaced = expression
-        .replace('(', " ( ")
-        .replace(')', " ) ")
-        .replace('/', " OR ");
-    let mut reader = Reader {
-        words: spaced.split_whitespace().collect(),
-        at: 0,
-        allowed,
-    };
+    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
+    let mut reader = Reader { words: spaced.split_whitespace().collect(), at: 0, allowed };
     let answer = reader.any()?;
     (reader.at == reader.words.len()).then_some(answer)
 }
@@ -140,10 +133,7 @@ mod tests {
             licenses: vec!["MIT".to_owned()],
             ..Repository::default()
         };
-        let messages: Vec<_> = licenses(&sample)
-            .into_iter()
-            .map(|finding| finding.message)
-            .collect();
+        let messages: Vec<_> = licenses(&sample).into_iter().map(|finding| finding.message).collect();
         assert_eq!(messages.len(), 2, "{messages:?}");
         assert!(messages[0].starts_with("bad 1.0.0 is under `GPL-3.0`"));
         assert!(messages[1].starts_with("none 1.0.0 states no license"));

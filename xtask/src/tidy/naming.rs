@@ -45,13 +45,7 @@ pub(super) fn module_docs(repository: &Repository) -> Vec<Finding> {
     repository
         .rust_files()
         .filter(|file| file.is_crate_source() && !file.text.starts_with("//!") && !is_test_file(file))
-        .map(|file| {
-            Finding::at(
-                &file.path,
-                1,
-                "start with `//!`: what this file is for and why it is apart",
-            )
-        })
+        .map(|file| Finding::at(&file.path, 1, "start with `//!`: what this file is for and why it is apart"))
         .collect()
 }
 
@@ -67,17 +61,9 @@ mod tests {
 
     #[test]
     fn no_mod_files_names_the_right_file() {
-        let found = no_mod_files(&Repository::sample(&[
-            ("crates/a/src/route/mod.rs", ""),
-            ("a/model.rs", ""),
-        ]));
-        assert_eq!(
-            found,
-            [Finding::of(
-                "crates/a/src/route/mod.rs",
-                "rename it to crates/a/src/route.rs"
-            )]
-        );
+        let found =
+            no_mod_files(&Repository::sample(&[("crates/a/src/route/mod.rs", ""), ("a/model.rs", "")]));
+        assert_eq!(found, [Finding::of("crates/a/src/route/mod.rs", "rename it to crates/a/src/route.rs")]);
     }
 
     #[test]
@@ -93,10 +79,8 @@ mod tests {
             license: None,
             dependencies: Vec::new(),
         }];
-        let places: Vec<_> = no_vague_modules(&sample)
-            .into_iter()
-            .map(|finding| (finding.path, finding.line))
-            .collect();
+        let places: Vec<_> =
+            no_vague_modules(&sample).into_iter().map(|finding| (finding.path, finding.line)).collect();
         assert_eq!(
             places,
             [

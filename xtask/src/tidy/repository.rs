@@ -94,10 +94,7 @@ impl Repository {
             } else if kind.is_file() {
                 let bytes = fs::read(&on_disk).map_err(file_error("read", &on_disk))?;
                 if let Some(text) = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')) {
-                    self.files.push(SourceFile {
-                        path: path.clone(),
-                        text,
-                    });
+                    self.files.push(SourceFile { path: path.clone(), text });
                 }
                 self.paths.insert(path);
             }
@@ -121,10 +118,7 @@ impl Repository {
         Self {
             files: files
                 .iter()
-                .map(|(path, text)| SourceFile {
-                    path: (*path).to_owned(),
-                    text: (*text).to_owned(),
-                })
+                .map(|(path, text)| SourceFile { path: (*path).to_owned(), text: (*text).to_owned() })
                 .collect(),
             paths: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
             ..Self::default()
@@ -135,9 +129,7 @@ impl Repository {
 impl SourceFile {
     /// Whether the file's name ends in `.extension`.
     pub(super) fn is(&self, extension: &str) -> bool {
-        Path::new(&self.path)
-            .extension()
-            .is_some_and(|found| found == extension)
+        Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 
     /// The lines with their numbers, from 1.
@@ -213,13 +205,8 @@ mod tests {
 
     #[test]
     fn production_lines_stops_at_trailing_tests_only() {
-        let lines = |text: &str| {
-            SourceFile {
-                path: "a.rs".to_owned(),
-                text: text.to_owned(),
-            }
-            .production_lines()
-        };
+        let lines =
+            |text: &str| SourceFile { path: "a.rs".to_owned(), text: text.to_owned() }.production_lines();
         assert_eq!(lines("a\nb\n#[cfg(test)]\nmod tests {\n}\n"), 2);
         assert_eq!(lines("a\n#[cfg(test)]\nfn sample() {}\nb\n"), 4);
         assert_eq!(lines("a\n#[cfg(test)]\n#[expect(x)]\nmod tests;\n"), 1);
@@ -227,13 +214,7 @@ mod tests {
 
     #[test]
     fn is_crate_source_knows_the_folders() {
-        let is = |path: &str| {
-            SourceFile {
-                path: path.to_owned(),
-                text: String::new(),
-            }
-            .is_crate_source()
-        };
+        let is = |path: &str| SourceFile { path: path.to_owned(), text: String::new() }.is_crate_source();
         assert!(is("crates/store/src/lib.rs") && is("xtask/src/main.rs"));
         assert!(!is("crates/store/tests/runner.rs") && !is("docs/style.md"));
     }

@@ -14,12 +14,7 @@ pub(super) fn file_sizes(repository: &Repository) -> Vec<Finding> {
     let mut findings: Vec<Finding> = exceptions
         .keys()
         .filter(|path| !repository.paths.contains(*path))
-        .map(|path| {
-            Finding::of(
-                "xtask/tidy.toml",
-                format!("there is no {path}; remove it from long_files"),
-            )
-        })
+        .map(|path| Finding::of("xtask/tidy.toml", format!("there is no {path}; remove it from long_files")))
         .collect();
     for file in repository.rust_files() {
         let lines = file.production_lines();
@@ -31,10 +26,7 @@ pub(super) fn file_sizes(repository: &Repository) -> Vec<Finding> {
             )),
             Some(_) if lines <= LINES_MAX => Some(Finding::of(
                 "xtask/tidy.toml",
-                format!(
-                    "{} has {lines} lines, under the limit; remove it from long_files",
-                    file.path
-                ),
+                format!("{} has {lines} lines, under the limit; remove it from long_files", file.path),
             )),
             None if lines > LINES_MAX => Some(Finding::at(
                 &file.path,
@@ -64,48 +56,28 @@ mod tests {
     #[test]
     fn file_sizes_refuses_a_long_file_and_names_a_longish_one() {
         assert_eq!(file_sizes(&repository(NOTICE_LINES - 1)), []);
-        assert_eq!(
-            file_sizes(&repository(NOTICE_LINES))[0].severity,
-            Severity::Notice
-        );
+        assert_eq!(file_sizes(&repository(NOTICE_LINES))[0].severity, Severity::Notice);
         assert_eq!(file_sizes(&repository(LINES_MAX))[0].severity, Severity::Notice);
         let found = file_sizes(&repository(LINES_MAX + 1));
-        assert_eq!(
-            (found[0].severity, found[0].line),
-            (Severity::Fault, Some(LINES_MAX + 1))
-        );
+        assert_eq!((found[0].severity, found[0].line), (Severity::Fault, Some(LINES_MAX + 1)));
     }
 
     #[test]
     fn file_sizes_leaves_trailing_tests_out() {
-        let text = format!(
-            "{}#[cfg(test)]\nmod tests {{\n{}}}\n",
-            "x\n".repeat(10),
-            "y\n".repeat(900)
-        );
-        assert_eq!(
-            file_sizes(&Repository::sample(&[("crates/store/src/a.rs", &text)])),
-            []
-        );
+        let text = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", "x\n".repeat(10), "y\n".repeat(900));
+        assert_eq!(file_sizes(&Repository::sample(&[("crates/store/src/a.rs", &text)])), []);
     }
 
     #[test]
     fn file_sizes_holds_an_exception_to_what_it_was() {
         let excepted = |lines: usize, exception: usize| {
             let mut sample = repository(lines);
-            sample
-                .settings
-                .long_files
-                .insert("crates/store/src/a.rs".to_owned(), exception);
+            sample.settings.long_files.insert("crates/store/src/a.rs".to_owned(), exception);
             file_sizes(&sample)
         };
         assert_eq!(excepted(900, 900), []);
         assert!(excepted(901, 900)[0].message.contains("excepted with 900"));
-        assert!(
-            excepted(700, 900)[0]
-                .message
-                .contains("remove it from long_files")
-        );
+        assert!(excepted(700, 900)[0].message.contains("remove it from long_files"));
     }
 
     #[test]

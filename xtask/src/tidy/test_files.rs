@@ -36,10 +36,7 @@ pub(super) fn no_forgotten_file(repository: &Repository) -> Vec<Finding> {
         .map(|(tests, file, _)| {
             Finding::of(
                 &file.path,
-                format!(
-                    "nothing includes it; add `mod {};` in {tests}{RUNNER}.rs",
-                    file.stem()
-                ),
+                format!("nothing includes it; add `mod {};` in {tests}{RUNNER}.rs", file.stem()),
             )
         })
         .collect()
@@ -60,10 +57,7 @@ mod tests {
 
     fn sample() -> Repository {
         Repository::sample(&[
-            (
-                "crates/a/tests/runner.rs",
-                "//! Runs.\nmod runner {\n    mod named;\n}\n",
-            ),
+            ("crates/a/tests/runner.rs", "//! Runs.\nmod runner {\n    mod named;\n}\n"),
             ("crates/a/tests/runner/named.rs", ""),
             ("crates/a/tests/runner/forgotten.rs", ""),
             ("crates/a/tests/second.rs", ""),
@@ -86,16 +80,7 @@ mod tests {
 
     #[test]
     fn no_forgotten_file_wants_a_declaration_in_the_same_crate() {
-        let paths: Vec<_> = no_forgotten_file(&sample())
-            .into_iter()
-            .map(|finding| finding.path)
-            .collect();
-        assert_eq!(
-            paths,
-            [
-                "crates/a/tests/runner/forgotten.rs",
-                "crates/b/tests/runner/named.rs"
-            ]
-        );
+        let paths: Vec<_> = no_forgotten_file(&sample()).into_iter().map(|finding| finding.path).collect();
+        assert_eq!(paths, ["crates/a/tests/runner/forgotten.rs", "crates/b/tests/runner/named.rs"]);
     }
 }

@@ -13,18 +13,10 @@ pub(super) fn whitespace(repository: &Repository) -> Vec<Finding> {
         }
         for (number, line) in file.numbered() {
             if line.ends_with([' ', '\t', '\r']) {
-                findings.push(Finding::at(
-                    &file.path,
-                    number,
-                    "remove the space at the end of the line",
-                ));
+                findings.push(Finding::at(&file.path, number, "remove the space at the end of the line"));
             }
             if file.is("rs") && line.contains('\t') {
-                findings.push(Finding::at(
-                    &file.path,
-                    number,
-                    "replace the tab by spaces, or write `\\t`",
-                ));
+                findings.push(Finding::at(&file.path, number, "replace the tab by spaces, or write `\\t`"));
             }
         }
     }
@@ -50,10 +42,8 @@ mod tests {
             ("crates/a/src/snapshots/a.snap", "column  \n"),
             ("empty", ""),
         ]);
-        let places: Vec<_> = whitespace(&sample)
-            .into_iter()
-            .map(|finding| (finding.path, finding.line))
-            .collect();
+        let places: Vec<_> =
+            whitespace(&sample).into_iter().map(|finding| (finding.path, finding.line)).collect();
         assert_eq!(
             places,
             [

@@ -11,23 +11,12 @@ const CORE_CRATES: &[&str] = &["crates/domain/", "crates/runtime/"];
 
 /// Places that exist only where something was written. Each is in two parts, so that this list does not
 /// find itself.
-const PRIVATE_PATHS: &[(&str, &str)] = &[
-    ("../sha", "red"),
-    ("/wo", "rk/main"),
-    ("/wo", "rk/shared"),
-    ("/wo", "rk/."),
-    (".lib", "rary"),
-];
+const PRIVATE_PATHS: &[(&str, &str)] =
+    &[("../sha", "red"), ("/wo", "rk/main"), ("/wo", "rk/shared"), ("/wo", "rk/."), (".lib", "rary")];
 
 /// Notes to oneself, in two parts as above, each with what to do.
-const UNFINISHED: &[(&str, &str)] = &[
-    ("TO", "DO"),
-    ("FIX", "ME"),
-    ("to", "do!"),
-    ("un", "implemented!"),
-    ("#[", "ignore"),
-    ("for ", "now"),
-];
+const UNFINISHED: &[(&str, &str)] =
+    &[("TO", "DO"), ("FIX", "ME"), ("to", "do!"), ("un", "implemented!"), ("#[", "ignore"), ("for ", "now")];
 
 /// No word of [`CORE_BANNED`] occurs in the [`CORE_CRATES`], in code, comments or names.
 pub(super) fn core_words(repository: &Repository) -> Vec<Finding> {
@@ -121,11 +110,7 @@ fn occurs_alone(line: &str, text: &str) -> bool {
 /// Sources hold what is finished; what is not is in the tracker or is not there.
 pub(super) fn unfinished(repository: &Repository) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in repository
-        .files
-        .iter()
-        .filter(|file| file.is("rs") || file.is("sh") || file.is("sql"))
-    {
+    for file in repository.files.iter().filter(|file| file.is("rs") || file.is("sh") || file.is("sql")) {
         for (number, line) in file.numbered() {
             for (start, end) in UNFINISHED {
                 let note = format!("{start}{end}");
@@ -148,11 +133,7 @@ pub(super) fn unfinished(repository: &Repository) -> Vec<Finding> {
 /// looked for as it is written.
 fn has_note(line: &str, note: &str) -> bool {
     let is_prose = note.contains(' ');
-    let line = if is_prose {
-        line.to_lowercase()
-    } else {
-        line.to_owned()
-    };
+    let line = if is_prose { line.to_lowercase() } else { line.to_owned() };
     let continues = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(note).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -171,10 +152,7 @@ mod tests {
             split_words("fn next_pullRequest(HTTPServer)"),
             ["fn", "next", "pull", "request", "http", "server"]
         );
-        assert_eq!(
-            split_words("GitHubEntry GITHUB_X"),
-            ["github", "entry", "github", "x"]
-        );
+        assert_eq!(split_words("GitHubEntry GITHUB_X"), ["github", "entry", "github", "x"]);
     }
 
     #[test]
@@ -187,57 +165,30 @@ mod tests {
             "\"GitHub\"",
             "reviews",
         ] {
-            let sample = Repository::sample(&[
-                ("crates/domain/src/a.rs", line),
-                ("crates/runtime/src/b.rs", line),
-            ]);
+            let sample =
+                Repository::sample(&[("crates/domain/src/a.rs", line), ("crates/runtime/src/b.rs", line)]);
             assert_eq!(core_words(&sample).len(), 2, "{line}");
         }
         for line in ["tissue", "// preview", "pull the request", "slacken"] {
-            assert_eq!(
-                core_words(&Repository::sample(&[("crates/domain/src/a.rs", line)])),
-                [],
-                "{line}"
-            );
+            assert_eq!(core_words(&Repository::sample(&[("crates/domain/src/a.rs", line)])), [], "{line}");
         }
-        assert_eq!(
-            core_words(&Repository::sample(&[(
-                "crates/tracker/src/a.rs",
-                "struct Issue;"
-            )])),
-            []
-        );
+        assert_eq!(core_words(&Repository::sample(&[("crates/tracker/src/a.rs", "struct Issue;")])), []);
     }
 
     #[test]
     fn core_words_looks_at_file_names() {
-        assert_eq!(
-            core_words(&Repository::sample(&[("crates/runtime/src/review.rs", "")])).len(),
-            1
-        );
+        assert_eq!(core_words(&Repository::sample(&[("crates/runtime/src/review.rs", "")])).len(), 1);
     }
 
     #[test]
     fn private_paths_finds_a_place_and_leaves_routes_alone() {
         for (start, end) in PRIVATE_PATHS {
             let line = format!("see {start}{end} for more");
-            assert_eq!(
-                private_paths(&Repository::sample(&[("docs/a.md", &line)])).len(),
-                1,
-                "{line}"
-            );
+            assert_eq!(private_paths(&Repository::sample(&[("docs/a.md", &line)])).len(), 1, "{line}");
         }
-        for line in [
-            "POST /v1/work/{id}/cancel",
-            "\"/work/{id}\"",
-            "self.library()",
-            "crates/x/work/main.rs",
-        ] {
-            assert_eq!(
-                private_paths(&Repository::sample(&[("docs/a.md", line)])),
-                [],
-                "{line}"
-            );
+        for line in ["POST /v1/work/{id}/cancel", "\"/work/{id}\"", "self.library()", "crates/x/work/main.rs"]
+        {
+            assert_eq!(private_paths(&Repository::sample(&[("docs/a.md", line)])), [], "{line}");
         }
     }
 
@@ -245,18 +196,10 @@ mod tests {
     fn unfinished_finds_every_note() {
         for (start, end) in UNFINISHED {
             let line = format!("    // {start}{end}: later");
-            assert_eq!(
-                unfinished(&Repository::sample(&[("crates/a/src/a.rs", &line)])).len(),
-                1,
-                "{line}"
-            );
+            assert_eq!(unfinished(&Repository::sample(&[("crates/a/src/a.rs", &line)])).len(), 1, "{line}");
         }
         for line in ["let todos = 1;", "// for nowhere", "mastodon!"] {
-            assert_eq!(
-                unfinished(&Repository::sample(&[("crates/a/src/a.rs", line)])),
-                [],
-                "{line}"
-            );
+            assert_eq!(unfinished(&Repository::sample(&[("crates/a/src/a.rs", line)])), [], "{line}");
         }
         let capital = format!("// {}{}", "For ", "now it is");
         assert_eq!(unfinished(&Repository::sample(&[("a.rs", &capital)])).len(), 1);

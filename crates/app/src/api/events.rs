@@ -24,8 +24,8 @@ use super::failure::Failure;
 use super::query::{self, Cursor};
 use super::resolve;
 use super::server::{Answer, Asked, json, not_that, read, require_json};
+use super::story;
 use super::types::{AcceptedBody, AskedBody, EventBody, ExplainBody, ExplanationBody, KeyBody, Page};
-use crate::config::Format;
 use crate::daemon::Daemon;
 use crate::error_code::ErrorCode;
 
@@ -222,11 +222,7 @@ pub(crate) async fn explain(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
 }
 
 fn proposed(daemon: &Daemon, text: &str, format: Option<&str>) -> Result<ActiveGeneration, Failure> {
-    let format = match format {
-        None | Some("toml") => Format::Toml,
-        Some("json") => Format::Json,
-        Some(_) => return Err(Failure::bad("`format` is `toml` or `json`")),
-    };
+    let format = super::config::format(format)?;
     let loaded = crate::config::load(text, format, daemon.extensions()).map_err(Failure::config)?;
     let number = Generation::from_number(0);
     Ok(ActiveGeneration::prepare(number, loaded.scopes, daemon.runtime().registry())?)
@@ -278,7 +274,7 @@ fn explained(explanation: &Explanation, generation: Option<i64>) -> ExplanationB
         code: None,
         reason: None,
         asked: Vec::new(),
-        sentences: explanation.sentences(),
+        sentences: story::of_explanation(explanation),
     };
     match &explanation.fate {
         Fate::Unmatched => {}

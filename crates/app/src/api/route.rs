@@ -84,7 +84,7 @@ pub(crate) static ROUTES: [Route; 21] = [
     get("/v1/config", Operation::ShowConfig, &[]),
     get("/v1/config/plan", Operation::PlanConfig, &[]),
     post("/v1/config/apply", Operation::ApplyConfig),
-    get("/v1/doctor", Operation::Doctor, &[]),
+    get("/v1/doctor", Operation::Doctor, &["check_secrets"]),
     get("/v1/status", Operation::Status, &[]),
     get("/v1/openapi.json", Operation::OpenApi, &[]),
     get("/healthz", Operation::Health, &[]),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use domain::store::{Snapshot, StoreError};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -56,12 +55,14 @@ impl Asked {
         serde_json::from_slice(&body).map_err(|error| not_that(&error))
     }
 
-    /// The body as it is.
+    /// As [`Self::json`], and nothing is as good as an object without fields.
     ///
     /// # Errors
-    /// `payload_too_large`.
-    pub(crate) async fn bytes(self) -> Result<Bytes, Failure> {
-        body::read(self.body, BODY_BYTES_MAX).await
+    /// As [`Self::json`].
+    pub(crate) async fn json_or_empty<T: DeserializeOwned + Default>(self) -> Result<T, Failure> {
+        require_json(&self.parts)?;
+        let body = body::read(self.body, BODY_BYTES_MAX).await?;
+        if body.is_empty() { Ok(T::default()) } else { serde_json::from_slice(&body).map_err(|error| not_that(&error)) }
     }
 }
 
@@ -172,7 +173,7 @@ impl Server {
             Operation::ShowConfig => config::show(daemon).await,
             Operation::PlanConfig => config::plan(daemon).await,
             Operation::ApplyConfig => Box::pin(config::apply(daemon, asked)).await,
-            Operation::Doctor => Box::pin(doctor::doctor(daemon)).await,
+            Operation::Doctor => Box::pin(doctor::doctor(daemon, &asked)).await,
             Operation::Status => doctor::status(daemon).await,
             Operation::OpenApi => Ok(json(openapi::document())),
             Operation::Metrics => metrics::metrics(daemon).await,

@@ -12,9 +12,10 @@ use super::failure::{Failure, Stop};
 pub(super) struct Changes(Messages);
 
 impl Changes {
-    /// Begins to listen. What is asked afterwards and what comes from here leave no gap between them.
-    pub(super) async fn follow(client: &Client) -> Result<Self, Stop> {
-        let streamed = client.stream(&Route::new(&["stream"])).await?;
+    /// Begins to listen to these kinds of changes. What is asked afterwards and what comes from here leave no gap
+    /// between them.
+    pub(super) async fn follow(client: &Client, kinds: &str) -> Result<Self, Stop> {
+        let streamed = client.stream(&Route::new(&["stream"]).with("kinds", kinds)).await?;
         Ok(Self(Messages::new(streamed)))
     }
 

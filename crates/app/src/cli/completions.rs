@@ -3,9 +3,9 @@
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::Context;
 use super::exit::Exit;
 use super::failure::Stop;
+use super::output;
 
 /// Print a script that teaches a shell the commands and options
 #[derive(Debug, Args)]
@@ -14,9 +14,9 @@ pub(super) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(super) fn completions(args: &CompletionsArgs, context: &Context, mut command: Command) -> Result<Exit, Stop> {
+pub(super) fn completions(args: &CompletionsArgs, mut command: Command) -> Result<Exit, Stop> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "open-conduit", &mut script);
-    context.out.bytes(&script)?;
+    output::bytes(&script)?;
     Ok(Exit::DONE)
 }

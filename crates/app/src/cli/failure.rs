@@ -96,7 +96,7 @@ impl From<Failure> for Stop {
 impl From<ClientError> for Stop {
     fn from(error: ClientError) -> Self {
         let failure = match error {
-            ClientError::Unreachable { .. } => Failure::new(Exit::UNREACHABLE, "daemon_unreachable", chain(&error))
+            ClientError::Unreachable { .. } => Failure::new(Exit::UNREACHABLE, "daemon_unreachable", unreachable(&error))
                 .hint("start one with `open-conduit up`, or name another home with --home"),
             ClientError::Refused(problem) => refused(*problem),
             ClientError::Broken(_) => Failure::new(Exit::UNREACHABLE, "daemon_unreachable", chain(&error))
@@ -109,6 +109,17 @@ impl From<ClientError> for Stop {
                 .hint("`open-conduit status` shows the daemon's version, `open-conduit --version` this one"),
         };
         failure.into()
+    }
+}
+
+/// That nobody answers. Where simply nobody is there, the system's words for it add nothing.
+fn unreachable(error: &ClientError) -> String {
+    match error {
+        ClientError::Unreachable { source, .. } => match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => error.to_string(),
+            _other => chain(error),
+        },
+        other => chain(other),
     }
 }
 

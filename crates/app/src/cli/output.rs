@@ -19,9 +19,6 @@ mod table;
 
 pub(crate) use table::Table;
 
-/// How wide a line of prose may be when nobody says how wide the terminal is.
-const COLUMNS_DEFAULT: usize = 80;
-
 /// How answers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -55,7 +52,7 @@ impl Output {
     /// [`Stop`] when nobody reads any more.
     pub(crate) fn object(&self, object: &impl Serialize) -> Result<(), Stop> {
         let text = serde_json::to_string(object).expect("a body of the API is JSON");
-        self.raw_line(&text)
+        raw_line(&text)
     }
 
     /// Writes a line.
@@ -63,7 +60,7 @@ impl Output {
     /// # Errors
     /// [`Stop`] when nobody reads any more.
     pub(crate) fn line(&self, text: impl AsRef<str>) -> Result<(), Stop> {
-        self.raw_line(&printable(text.as_ref()))
+        raw_line(&printable(text.as_ref()))
     }
 
     /// Writes words next to each other, each in its tone.
@@ -72,7 +69,7 @@ impl Output {
     /// [`Stop`] when nobody reads any more.
     pub(crate) fn words(&self, words: &[Word]) -> Result<(), Stop> {
         let painted: Vec<String> = words.iter().map(|word| self.paint(&printable(&word.text), word.tone)).collect();
-        self.raw_line(&painted.join("  "))
+        raw_line(&painted.join("  "))
     }
 
     /// Writes a sentence, wrapped to the width of a terminal.
@@ -81,7 +78,7 @@ impl Output {
     /// [`Stop`] when nobody reads any more.
     pub(crate) fn sentence(&self, text: &str) -> Result<(), Stop> {
         match self.columns {
-            Some(columns) => wrap(&printable(text), columns, "  ").iter().try_for_each(|line| self.raw_line(line)),
+            Some(columns) => wrap(&printable(text), columns, "  ").iter().try_for_each(|line| raw_line(line)),
             None => self.line(text),
         }
     }
@@ -92,7 +89,7 @@ impl Output {
     /// [`Stop`] when nobody reads any more.
     pub(crate) fn heading(&self, text: &str) -> Result<(), Stop> {
         let style = Style::new().bold();
-        self.raw_line(&if self.colored { format!("{style}{text}{style:#}") } else { text.to_owned() })
+        raw_line(&if self.colored { format!("{style}{text}{style:#}") } else { text.to_owned() })
     }
 
     /// Writes names and values, one below the other.
@@ -104,7 +101,7 @@ impl Output {
         for field in fields {
             let name = self.paint(&format!("{:width$}", field.name), Tone::Quiet);
             let value = self.paint(&printable(&field.value.text), field.value.tone);
-            self.raw_line(format!("{name}  {value}").trim_end())?;
+            raw_line(format!("{name}  {value}").trim_end())?;
         }
         Ok(())
     }
@@ -114,17 +111,7 @@ impl Output {
     /// # Errors
     /// [`Stop`] when nobody reads any more.
     pub(crate) fn table(&self, table: &Table) -> Result<(), Stop> {
-        table.lines(self.columns, |text, tone| self.paint(text, tone)).iter().try_for_each(|line| self.raw_line(line))
-    }
-
-    /// Writes bytes as they are, such as a run's own output.
-    ///
-    /// # Errors
-    /// [`Stop`] when nobody reads any more.
-    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Stop> {
-        let mut out = io::stdout().lock();
-        out.write_all(bytes)?;
-        Ok(out.flush()?)
+        table.lines(self.columns, |text, tone| self.paint(text, tone)).iter().try_for_each(|line| raw_line(line))
     }
 
     /// Says something about the answer, to people only.
@@ -156,12 +143,6 @@ impl Output {
         complain(&text);
     }
 
-    fn raw_line(&self, line: &str) -> Result<(), Stop> {
-        let mut out = io::stdout().lock();
-        out.write_all(line.as_bytes())?;
-        Ok(out.write_all(b"\n")?)
-    }
-
     fn paint(&self, text: &str, tone: Tone) -> String {
         let style = match tone {
             Tone::Plain => return text.to_owned(),
@@ -172,11 +153,22 @@ impl Output {
         };
         if self.colored { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
+}
 
-    /// The width that prose is written for.
-    pub(crate) fn prose_columns(&self) -> usize {
-        self.columns.unwrap_or(COLUMNS_DEFAULT)
-    }
+/// Writes bytes as they are, such as a run's own output.
+///
+/// # Errors
+/// [`Stop`] when nobody reads any more.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Stop> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
+
+fn raw_line(line: &str) -> Result<(), Stop> {
+    let mut out = io::stdout().lock();
+    out.write_all(line.as_bytes())?;
+    Ok(out.write_all(b"\n")?)
 }
 
 /// Writes a line to standard error. Nobody can be told when that fails.

@@ -7,6 +7,7 @@ use crate::config;
 use super::Context;
 use super::exit::Exit;
 use super::failure::Stop;
+use super::output;
 
 /// Print the JSON Schema of the configuration, for editors
 #[derive(Debug, Args)]
@@ -19,7 +20,7 @@ pub(super) fn schema(_args: &SchemaArgs, context: &Context) -> Result<Exit, Stop
     } else {
         let mut text = serde_json::to_vec_pretty(&schema).expect("a schema is JSON");
         text.push(b'\n');
-        context.out.bytes(&text)?;
+        output::bytes(&text)?;
     }
     Ok(Exit::DONE)
 }

@@ -34,7 +34,7 @@ fn result(event: &EventBody) -> Word {
         None => Word::new("waits", Tone::Active),
     };
     if let Some(redelivered) = &event.redelivered {
-        result.text.push_str(&format!(", +{}", redelivered.count));
+        result.text = format!("{}, +{}", result.text, redelivered.count);
     }
     result
 }

@@ -112,7 +112,7 @@ impl Reader<'_> {
                     return vec![SHELL.to_owned(), "-c".to_owned(), line.to_owned()];
                 }
                 _unfit => {
-                    self.problem("command", format!("must be a text that is not blank, {ARGUMENT_FORM}"))
+                    self.problem("command", format!("must be a text that is not blank, {ARGUMENT_FORM}"));
                 }
             },
             (None, Some(_)) => {

@@ -18,12 +18,15 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use extension::{Epoch, ExecutionId};
 use serde::{Deserialize, Serialize};
+
+/// The launcher's own files are smaller.
+const SMALL_FILE_BYTES_MAX: u64 = 4096;
 
 /// The directory that holds one directory for each Execution.
 #[derive(Debug, Clone)]
@@ -145,12 +148,11 @@ impl SegmentDirectory {
 
     /// The verdict on the launch, when there is one.
     pub(super) fn verdict(&self) -> io::Result<Option<Verdict>> {
-        match fs::read(self.0.join(Verdict::FILE)) {
-            Ok(bytes) if bytes == Verdict::Start.as_bytes() => Ok(Some(Verdict::Start)),
-            Ok(bytes) if bytes == Verdict::Void.as_bytes() => Ok(Some(Verdict::Void)),
-            Ok(_) => Err(io::Error::other("the file `verdict` says neither start nor void")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        match read_small(&self.0.join(Verdict::FILE))? {
+            Some(bytes) if bytes == Verdict::Start.as_bytes() => Ok(Some(Verdict::Start)),
+            Some(bytes) if bytes == Verdict::Void.as_bytes() => Ok(Some(Verdict::Void)),
+            Some(_) => Err(io::Error::other("the file `verdict` says neither start nor void")),
+            None => Ok(None),
         }
     }
 
@@ -180,11 +182,8 @@ impl SegmentDirectory {
 
     /// How the command ended, when that was recorded. Half a file, as a loss of power may leave, is none.
     pub(super) fn status(&self) -> io::Result<Option<Status>> {
-        match fs::read(self.0.join("status")) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        let bytes = read_small(&self.0.join("status"))?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     /// Records how the command ended: whole or not at all.
@@ -223,6 +222,26 @@ impl SegmentDirectory {
         let resolved = fs::canonicalize(&wanted).ok()?;
         (resolved == wanted && fs::symlink_metadata(&resolved).ok()?.is_file()).then_some(resolved)
     }
+}
+
+/// Opens a file that the command could have replaced: neither a link that leads elsewhere, nor a pipe that
+/// would never end. `None` when there is nothing.
+pub(super) fn open_plain(path: &Path) -> io::Result<Option<File>> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    match OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path) {
+        Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
+        Ok(_) => Err(io::Error::other("it is not a file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads one of the launcher's own files.
+fn read_small(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let Some(file) = open_plain(path)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    file.take(SMALL_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }
 
 /// Whether a launch took place. There is one for each launch, for ever.

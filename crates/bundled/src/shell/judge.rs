@@ -1,15 +1,14 @@
 //! What a segment's end means: the command's own `result.json` first, its exit status otherwise.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use extension::{Artifact, Outcome, Secret, TurnResult, Usage};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::directory::{End, SegmentDirectory, Status};
+use super::directory::{End, SegmentDirectory, Status, open_plain};
 use super::redact::Redactor;
 
 /// The command's own statement, in `OS_OUTPUT_DIR`.
@@ -34,8 +33,9 @@ pub(super) fn judge(
     directory: &SegmentDirectory,
     status: Status,
     secrets: &[(String, Secret)],
-) -> io::Result<TurnResult> {
-    let last_line = last_line(directory)?;
+) -> TurnResult {
+    // The command may have deleted or replaced its own output; that does not undo what it did.
+    let last_line = last_line(directory).unwrap_or_default();
     let mut result = match status.end {
         End::Exit(0) => TurnResult { summary: last_line, ..TurnResult::of(Outcome::Completed) },
         End::Exit(code) => {
@@ -63,7 +63,7 @@ pub(super) fn judge(
         result.summary = Some("shell command timed out".to_owned());
     }
     result.artifacts = artifacts(&directory.out());
-    Ok(result)
+    result
 }
 
 /// A command's statement about itself. Keys it does not know are left for later versions.
@@ -138,20 +138,10 @@ fn thousandths(amount: &Value) -> Option<i64> {
 /// Reads a command's statement. `Ok(None)` when there is none, `Err` when it cannot be used.
 fn read_statement(directory: &SegmentDirectory) -> Result<Option<Statement>, String> {
     let path = directory.out().join(RESULT_FILE);
-    // Neither a link that leads elsewhere nor a pipe that would never end.
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
-    let file = match file {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("it cannot be read: {}", error.kind())),
-    };
-    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Err("it is not a file".to_owned());
-    }
+    let unreadable = |error: io::Error| format!("it cannot be read ({error})");
+    let Some(file) = open_plain(&path).map_err(unreadable)? else { return Ok(None) };
     let mut bytes = Vec::new();
-    let read = file.take(RESULT_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| format!("it cannot be read: {}", error.kind()))?;
+    file.take(RESULT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > RESULT_BYTES_MAX {
         return Err(format!("it is larger than {RESULT_BYTES_MAX} bytes"));
     }
@@ -167,11 +157,7 @@ fn read_statement(directory: &SegmentDirectory) -> Result<Option<Statement>, Str
 
 /// The last line of the output that says something.
 fn last_line(directory: &SegmentDirectory) -> io::Result<Option<String>> {
-    let mut file = match File::open(directory.output()) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(mut file) = open_plain(&directory.output())? else { return Ok(None) };
     let size = file.metadata()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(TAIL_BYTES)))?;
     let mut tail = Vec::new();

@@ -27,9 +27,6 @@ use super::process::{Identity, MARK_VARIABLE, Tree, wait_readable};
 use super::redact::Redactor;
 use super::wire::{self, EXEC, GO, Hello, LAUNCH, Plan};
 
-/// How long a command is held for the daemon's word. A daemon that is suspended for longer finds its launch
-/// gone, which costs an attempt nothing.
-const HOLD_TIME_MAX: Duration = Duration::from_mins(1);
 /// What a shell answers for a program that is not there.
 const STATUS_NOT_FOUND: u8 = 127;
 /// What a shell answers for a program that cannot be run.
@@ -83,7 +80,8 @@ fn launch() -> io::Result<()> {
     let hello = Hello::Held { launcher: held.launcher, command: held.command };
     wire::write_frame(&mut daemon_socket, &hello)?;
 
-    if !is_told_to_go(&mut daemon_socket, &daemon_process)?
+    let time = Duration::from_millis(held.plan.hold_ms);
+    if !is_told_to_go(&mut daemon_socket, &daemon_process, time)?
         || segment.decide(Verdict::Start)? == Verdict::Void
     {
         drop(held.gate);
@@ -144,8 +142,8 @@ fn new_stage(launcher_pid: i32, plan: &Plan, gate: io::PipeReader) -> Command {
 }
 
 /// Waits for the daemon's word. False when the daemon hung up, died or took too long.
-fn is_told_to_go(socket: &mut UnixStream, daemon: &OwnedFd) -> io::Result<bool> {
-    let ready = wait_readable(&[socket.as_fd(), daemon.as_fd()], Some(HOLD_TIME_MAX))?;
+fn is_told_to_go(socket: &mut UnixStream, daemon: &OwnedFd, time: Duration) -> io::Result<bool> {
+    let ready = wait_readable(&[socket.as_fd(), daemon.as_fd()], Some(time))?;
     if !ready[0] {
         return Ok(false);
     }
@@ -178,14 +176,15 @@ fn run(held: Held, segment: &SegmentDirectory) -> io::Result<()> {
     let end = wait_for(command.pid)?;
     let status = Status { end, timed_out: timed_out.load(Ordering::Acquire), ended_at: wall_micros() };
     // First, because the rest may take long, and a status makes an attempt finished whatever happens then.
-    segment.write_status(&status)?;
+    // A command that deleted its directory cannot be recorded, but what it left is still ended.
+    let recorded = segment.write_status(&status);
     let tree = Tree { launcher: Some(launcher), mark: &plan.mark };
     end_orphans(tree, grace, || status.timed_out || segment.is_stopping())?;
-    match redaction {
+    if let Some(thread) = redaction {
         // Every writer is gone, so the pipe is at its end.
-        Some(thread) => thread.join().map_err(|_panic| io::Error::other("the redacting writer panicked"))?,
-        None => Ok(()),
+        thread.join().map_err(|_panic| io::Error::other("the redacting writer panicked"))??;
     }
+    recorded
 }
 
 /// Waits until one child has ended. Orphans of the tree come to the launcher; those that end meanwhile are

@@ -117,7 +117,7 @@ impl Site {
                 // It may have been killed while it ended what the command left running.
                 let _survivors = self.end_tree(segment.execution, None, stop_grace(segment))?;
             }
-            return Ok(Recovery::Finished(judge(directory, status, &segment.secrets)?));
+            return Ok(Recovery::Finished(judge(directory, status, &segment.secrets)));
         }
         let reason = match place {
             Place::Here => "its launcher ended before the command did",
@@ -225,7 +225,7 @@ impl Site {
             }
         }
         if let Some(status) = directory.status()? {
-            return Ok(Settled::Ended(judge(&directory, status, &segment.secrets)?));
+            return Ok(Settled::Ended(judge(&directory, status, &segment.secrets)));
         }
         // The command died with its launcher, but what the command had started did not.
         let summary = match self.end_tree(segment.execution, None, stop_grace(segment))? {

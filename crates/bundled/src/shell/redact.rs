@@ -106,13 +106,15 @@ impl Redactor {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Copies a stream to its end.
+    /// Copies a stream to its end. What cannot be written, such as on a full disk, is lost, but is still read:
+    /// a command that cannot write its log should not die of it.
     pub(super) fn copy(mut self, mut from: impl Read, mut to: impl Write) -> io::Result<()> {
         let mut chunk = vec![0; CHUNK_BYTES];
+        let mut written = Ok(());
         loop {
             match from.read(&mut chunk) {
-                Ok(0) => return to.write_all(&self.finish()),
-                Ok(length) => to.write_all(&self.push(&chunk[..length]))?,
+                Ok(0) => return to.write_all(&self.finish()).and(written),
+                Ok(length) => written = written.and(to.write_all(&self.push(&chunk[..length]))),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -163,6 +165,14 @@ mod tests {
     fn redacts_the_longest_and_what_overlaps_it() {
         check(&["abcd", "abcdef"], "abcdef abcd abcde", "*** *** ***e");
         check(&["abcd", "cdef"], "abcdefg", "***g");
+    }
+
+    #[test]
+    fn copy_reads_to_the_end_even_when_nothing_can_be_written() {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut from = std::io::Cursor::new(vec![b'x'; 300_000]);
+        assert!(Redactor::new(["hunter22"]).copy(&mut from, full).is_err());
+        assert_eq!(from.position(), 300_000);
     }
 
     #[test]

@@ -22,6 +22,8 @@ const FRAME_BYTES_MAX: usize = 8 << 20;
 pub(super) struct Plan {
     /// The mark of the Execution.
     pub(super) mark: String,
+    /// How long the command is held for the daemon's word, in milliseconds.
+    pub(super) hold_ms: u64,
     /// After how long the tree is ended, in milliseconds.
     pub(super) timeout_ms: Option<u64>,
     /// How long the tree has between being asked to end and being killed, in milliseconds.

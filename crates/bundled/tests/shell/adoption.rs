@@ -105,17 +105,21 @@ async fn a_deadline_holds_without_a_daemon() {
 async fn a_segment_whose_launcher_was_killed_is_not_adoptable() {
     let home = Home::new();
     let pids = home.file("pids");
-    let command =
-        format!("setsid sleep 300 & echo $PPID $! > {p}.new; mv {p}.new {p}; sleep 300", p = pids.display());
+    let command = format!(
+        "setsid sleep 300 & echo $PPID $$ $! > {p}.new; mv {p}.new {p}; sleep 300",
+        p = pids.display()
+    );
     let config = json!({"command": command});
     let handle = home.abandon(request(config.clone()), || pids.exists()).await;
     let text = fs::read_to_string(&pids).unwrap();
-    let (launcher, grandchild) = text.trim().split_once(' ').unwrap();
-    kill(launcher.parse().unwrap(), "KILL");
-    until("the launcher is dead", || !runs(launcher.parse().unwrap())).await;
+    let pids: Vec<i32> = text.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    let [launcher, command, grandchild] = pids[..] else { panic!("{text}") };
+    kill(launcher, "KILL");
+    until("the command died with its launcher", || !runs(launcher) && !runs(command)).await;
+    assert!(runs(grandchild), "what it started did not");
     let recovered = home.restarted().recover(segment(2, Some(handle), &config)).await;
     let Recovery::NotAdoptable { stopped: true, .. } = recovered else { panic!("{recovered:?}") };
-    assert!(!runs(grandchild.parse().unwrap()), "it was found by its mark");
+    assert!(!runs(grandchild), "it was found by its mark");
     assert_eq!(home.marked(), Vec::<i32>::new());
 }
 

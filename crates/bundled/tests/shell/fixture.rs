@@ -113,6 +113,11 @@ impl Drop for Home {
 }
 
 pub(crate) fn executor(root: &Path) -> ShellExecutor {
+    executor_with(root, Duration::from_mins(1))
+}
+
+/// An executor whose launchers hold for so long.
+pub(crate) fn executor_with(root: &Path, hold_time_max: Duration) -> ShellExecutor {
     let environment = [
         ("PATH", std::env::var("PATH").unwrap()),
         ("HOME", "/nonexistent".to_owned()),
@@ -123,12 +128,12 @@ pub(crate) fn executor(root: &Path) -> ShellExecutor {
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value)).to_vec();
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_shell-launcher"));
-    ShellExecutor::new(root, launcher, ShellOptions { environment }).unwrap()
+    ShellExecutor::new(root, launcher, ShellOptions { environment }).unwrap().hold_time_max(hold_time_max)
 }
 
 /// A first attempt of some Work, triggered by one Event.
 pub(crate) fn request(config: Value) -> RunRequest {
-    let trigger = input(1, json!({"hello": "world"}));
+    let trigger = input(1, &json!({"hello": "world"}));
     RunRequest {
         execution: RUN,
         attempt: Attempt::FIRST,
@@ -145,7 +150,7 @@ pub(crate) fn request(config: Value) -> RunRequest {
     }
 }
 
-pub(crate) fn input(number: i64, payload: Value) -> InputView {
+pub(crate) fn input(number: i64, payload: &Value) -> InputView {
     let id = EventId::from_number(number);
     let event = EventView {
         id,
@@ -163,7 +168,7 @@ pub(crate) fn input(number: i64, payload: Value) -> InputView {
         occurred_at: None,
         accepted_at: Timestamp::EPOCH,
     };
-    InputView { event, payload: Some(Payload::new(serde_json::to_vec(&payload).unwrap()).unwrap()) }
+    InputView { event, payload: Some(Payload::new(serde_json::to_vec(payload).unwrap()).unwrap()) }
 }
 
 pub(crate) fn secret(name: &str, value: &str) -> (String, Secret) {

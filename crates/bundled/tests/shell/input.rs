@@ -11,9 +11,9 @@ use super::fixture::{Granting, Home, input, request};
 async fn the_input_file_holds_the_trigger_and_the_batch() {
     let home = Home::new();
     let mut request = request(json!({"command": "cat \"$OS_INPUT_FILE\" > \"$OS_OUTPUT_DIR/copy.json\""}));
-    let mut released = input(3, Value::Null);
+    let mut released = input(3, &Value::Null);
     released.payload = None;
-    request.inputs = vec![input(1, json!({"n": 1})), input(2, json!([2])), released];
+    request.inputs = vec![input(1, &json!({"n": 1})), input(2, &json!([2])), released];
     request.trigger = EventId::from_number(2);
     home.try_run(request, &Granting::default()).await.unwrap();
     let text = fs::read_to_string(home.segment(1).join("out/copy.json")).unwrap();

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use extension::{Executor, LogRequest, Outcome, PinError, RunError};
 use serde_json::json;
 
-use super::fixture::{Granting, Home, RUN, Refusing, request, secret, until};
+use super::fixture::{Granting, Home, RUN, Refusing, request, secret};
 
 #[tokio::test]
 async fn a_command_that_exits_with_zero_completes() {
@@ -95,7 +95,7 @@ async fn the_environment_is_exactly_the_allow_list() {
 #[tokio::test]
 async fn a_command_has_no_terminal_no_input_and_no_descriptor_of_ours() {
     let home = Home::new();
-    let command = "cat; readlink /proc/self/fd/0; for fd in /proc/$$/fd/*; do echo ${fd##*/}; done | sort -n | tr '\\n' ' '";
+    let command = "cat; readlink /proc/self/fd/0; ls /proc/$$/fd; true";
     home.run(json!({"command": command})).await;
     let output = home.output().await;
     let (input, descriptors) = output.split_once('\n').unwrap();
@@ -152,7 +152,7 @@ async fn what_cannot_be_run_is_refused() {
 #[tokio::test]
 async fn a_missing_launcher_is_a_failed_start() {
     let home = Home::new();
-    let options = bundled::shell::ShellOptions { environment: Vec::new() };
+    let options = bundled::shell::ShellOptions::from_process();
     let executor = bundled::shell::ShellExecutor::new(&home.root(), "/nonexistent".into(), options).unwrap();
     let refused = executor.run(request(json!({"command": "true"})), &Granting::default()).await;
     assert!(matches!(refused, Err(RunError::Failed { code: "spawn_failed", .. })), "{refused:?}");
@@ -212,10 +212,33 @@ async fn the_log_is_read_in_pieces() {
 
 #[tokio::test]
 async fn turns_run_side_by_side() {
-    let homes: Vec<Home> = (0..8).map(|_| Home::new()).collect();
-    let runs = homes.iter().map(|home| home.run(json!({"command": "exit 0"})));
-    for run in runs {
-        assert_eq!(run.await.outcome, Outcome::Completed);
+    let mut turns = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        turns.spawn(async {
+            let home = Home::new();
+            let result = home.run(json!({"command": "exit 0"})).await;
+            (result.outcome, home.marked())
+        });
     }
-    until("no process is left", || homes.iter().all(|home| home.marked().is_empty())).await;
+    assert_eq!(turns.join_all().await, vec![(Outcome::Completed, Vec::new()); 8]);
+}
+
+#[tokio::test]
+async fn a_command_that_destroys_its_own_files_harms_only_itself() {
+    // A pipe in place of the output would block whoever opens it; a link would show another file.
+    let home = Home::new();
+    let result =
+        home.run(json!({"command": "cd \"$OS_OUTPUT_DIR/..\"; rm output.log; mkfifo output.log"})).await;
+    assert_eq!(result.outcome, Outcome::Completed);
+    assert!(home.executor.log(LogRequest { execution: RUN, from: 0, bytes_max: 9 }).await.is_err());
+    let home = Home::new();
+    home.run(json!({"command": "cd \"$OS_OUTPUT_DIR/..\"; rm output.log; ln -s /etc/passwd output.log"}))
+        .await;
+    assert!(home.executor.log(LogRequest { execution: RUN, from: 0, bytes_max: 9 }).await.is_err());
+
+    let home = Home::new();
+    let config = json!({"command": "rm -rf \"${OS_OUTPUT_DIR%/out}\"; setsid sleep 300 &"});
+    let lost = home.try_run(request(config), &Granting::default()).await;
+    assert!(matches!(lost, Err(RunError::Failed { code: "segment_unreadable", .. })), "{lost:?}");
+    assert_eq!(home.marked(), Vec::<i32>::new());
 }

@@ -1,11 +1,14 @@
 //! The moment between a held launch and its first effect: who speaks first decides, once.
 
 use std::fs;
+use std::time::Duration;
 
 use extension::{AttemptHost, BoxFuture, Epoch, Executor, Outcome, PinError, Recovery, RunError};
 use serde_json::{Value, json};
 
-use super::fixture::{Granting, Home, Slow, daemon, executor, kill, request, runs, segment, until};
+use super::fixture::{
+    Granting, Home, Slow, daemon, executor, executor_with, kill, request, runs, segment, until,
+};
 
 fn touching(home: &Home) -> Value {
     json!({"argv": ["sh", "-c", "echo ran >> \"$0\"", home.file("marker")]})
@@ -123,6 +126,21 @@ async fn a_launcher_that_is_killed_while_it_holds_starts_nothing() {
     assert!(matches!(lost, Err(RunError::Failed { code: "spawn_failed", .. })), "{lost:?}");
     assert!(!home.file("marker").exists());
     assert_eq!(verdict(&home, 1).as_deref(), Some("void\n"));
+}
+
+#[tokio::test]
+async fn a_command_is_not_held_for_ever() {
+    let home = Home::new();
+    let host = Slow::new();
+    let executor = executor_with(&home.root(), Duration::from_millis(200));
+    let waiting = async {
+        host.handle().await;
+        until("the launcher has given up", || home.marked().is_empty()).await;
+        host.granted.notify_one();
+    };
+    let (lost, ()) = tokio::join!(executor.run(request(touching(&home)), &host), waiting);
+    assert!(matches!(lost, Err(RunError::Failed { code: "spawn_failed", .. })), "{lost:?}");
+    assert!(!home.file("marker").exists());
 }
 
 #[tokio::test]

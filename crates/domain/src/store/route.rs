@@ -82,5 +82,4 @@ pub trait RouteWrites {
 
     /// Removes a lane's block.
     fn delete_lane_block(&mut self, lane: LaneId) -> Result<(), StoreError>;
-
 }

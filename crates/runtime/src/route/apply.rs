@@ -182,7 +182,11 @@ pub(crate) enum Decided {
 }
 
 /// What a match would do now. It only reads.
-pub(crate) fn decide(tx: &mut dyn Snapshot, candidate: &Candidate, matched: &Matched) -> Result<Decided, StoreError> {
+pub(crate) fn decide(
+    tx: &mut dyn Snapshot,
+    candidate: &Candidate,
+    matched: &Matched,
+) -> Result<Decided, StoreError> {
     let event = &candidate.event;
     let facts = facts(tx, candidate, &matched.wants)?;
     let work = facts.addressed.as_ref().or(facts.owner.as_ref()).map(|work| work.id);
@@ -318,12 +322,7 @@ fn join_backlog(
     Ok(())
 }
 
-fn checkpoint(
-    tx: &dyn Tx,
-    event: &Event,
-    outcome: CheckpointOutcome,
-    generation: Generation,
-) -> Checkpoint {
+fn checkpoint(tx: &dyn Tx, event: &Event, outcome: CheckpointOutcome, generation: Generation) -> Checkpoint {
     Checkpoint {
         sequence: event.sequence,
         event: event.id,

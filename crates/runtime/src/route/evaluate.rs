@@ -43,7 +43,11 @@ impl Asked {
 }
 
 /// Asks a scope's routes in order, until one matches.
-pub(crate) async fn evaluate(runtime: &Runtime, active: &Arc<ActiveGeneration>, candidate: Candidate) -> Asked {
+pub(crate) async fn evaluate(
+    runtime: &Runtime,
+    active: &Arc<ActiveGeneration>,
+    candidate: Candidate,
+) -> Asked {
     let generation = active.number;
     let held = |code: &str| Verdict::Held { code: Code::known(code) };
     let scope = match active.scope(&candidate.event.scope) {
@@ -78,7 +82,8 @@ fn bounded(
                 // A handler's future is computation here; it is polled to its end on a thread that may block.
                 let handle = tokio::runtime::Handle::current();
                 let task = runtime.spawn_blocking(move || handle.block_on(ask(&active, &asked)));
-                task.await.unwrap_or_else(|_panicked| failed(generation, "handler_panicked", "it failed by a bug"))
+                task.await
+                    .unwrap_or_else(|_panicked| failed(generation, "handler_panicked", "it failed by a bug"))
             } else {
                 ask(&active, &asked).await
             }

@@ -31,8 +31,7 @@ async fn a_duplicate_returns_the_original_and_runs_nothing_again() {
 #[tokio::test]
 async fn concurrent_duplicates_make_one_event_and_one_run() {
     let mut world = World::new().await;
-    let deliveries: Vec<Delivery> =
-        (0..20).map(|_| world.delivery("same", Some("k"), &json!({}))).collect();
+    let deliveries: Vec<Delivery> = (0..20).map(|_| world.delivery("same", Some("k"), &json!({}))).collect();
     let mut answers = Vec::new();
     for delivery in deliveries {
         answers.push(world.accept(delivery).await.unwrap());

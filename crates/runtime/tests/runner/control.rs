@@ -55,10 +55,7 @@ async fn completion_first_then_cancel_keeps_the_end() {
     world.end(run, Outcome::Completed).await;
     let work = world.owner("k").await.unwrap();
     let answer = world.runtime.cancel(work.id).await;
-    assert!(matches!(
-        answer,
-        Err(ControlError::Refused(WorkRefusal::Terminal { state: "completed" }))
-    ));
+    assert!(matches!(answer, Err(ControlError::Refused(WorkRefusal::Terminal { state: "completed" }))));
     assert_eq!(world.work(work.id).await, work);
 }
 

@@ -95,7 +95,8 @@ async fn resume(crash: &Crash, texts: &World) {
     }
     // The first life's processes are found by whoever asks for them.
     for execution in world.executions().await {
-        let found = if crash.begun.contains(&execution.id) { Recovery::Alive } else { Recovery::NothingStarted };
+        let found =
+            if crash.begun.contains(&execution.id) { Recovery::Alive } else { Recovery::NothingStarted };
         executor.on_recover_of(execution.id, found);
     }
     loop {
@@ -124,8 +125,12 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
     for execution in world.executions().await {
         assert!(execution.state == ExecutionState::Completed || execution.state == ExecutionState::Failed);
         let id = execution.id;
-        let consumed =
-            world.runtime.store().read("test", move |tx| tx.inputs_of(id, Sequence::ZERO, 100)).await.unwrap();
+        let consumed = world
+            .runtime
+            .store()
+            .read("test", move |tx| tx.inputs_of(id, Sequence::ZERO, 100))
+            .await
+            .unwrap();
         for input in consumed {
             *inputs.entry(input.event).or_default() += 1;
         }
@@ -138,7 +143,11 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
             CheckpointOutcome::Dropped | CheckpointOutcome::Terminal => 0,
             CheckpointOutcome::Unmatched | CheckpointOutcome::Quarantined => panic!("{event}: {outcome:?}"),
         };
-        assert_eq!(inputs.get(event).copied().unwrap_or(0), expected, "{event} is consumed as often as it should");
+        assert_eq!(
+            inputs.get(event).copied().unwrap_or(0),
+            expected,
+            "{event} is consumed as often as it should"
+        );
     }
 }
 
@@ -150,7 +159,8 @@ async fn every_commit_may_be_the_last() {
     let clock = HandClock::new();
     let faults = Arc::new(Faults::default());
     let shared: Arc<dyn domain::time::Clock> = clock.clone();
-    let options = Options { clock: shared, inline: true, faults: Some(Arc::clone(&faults)), ..Options::default() };
+    let options =
+        Options { clock: shared, inline: true, faults: Some(Arc::clone(&faults)), ..Options::default() };
     let store = store::open(&Location::Sqlite(home.join("conduit.db")), options).await.unwrap();
 
     let executor = Arc::new(Double::default());

@@ -62,11 +62,8 @@ async fn input_that_arrives_while_it_runs_waits_and_is_taken_whole_and_in_order(
     world.deliver("d-1", "k").await;
     world.run().await;
     let first = world.executions().await[0].id;
-    let late = [
-        world.deliver("d-2", "k").await,
-        world.deliver("d-3", "k").await,
-        world.deliver("d-4", "k").await,
-    ];
+    let late =
+        [world.deliver("d-2", "k").await, world.deliver("d-3", "k").await, world.deliver("d-4", "k").await];
     world.run().await;
     assert_eq!(world.executor.runs(), 1, "one attempt at a time");
     let work = world.owner("k").await.unwrap();

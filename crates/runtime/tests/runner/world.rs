@@ -21,7 +21,8 @@ use domain::time::{Clock, Timestamp};
 use domain::work::{Lifecycle, Work};
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Handler, HandlerError, Log, LogRequest,
-    PinError, PreparedRoute, Recovery, RouteInput, RunError, RunRequest, Secret, SecretError, Segment, Stopped,
+    PinError, PreparedRoute, Recovery, RouteInput, RunError, RunRequest, Secret, SecretError, Segment,
+    Stopped,
 };
 use runtime::{AcceptError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages};
 use serde_json::{Value, json};
@@ -230,7 +231,9 @@ impl PreparedRoute for ToldRoute {
 
     fn decide<'a>(&'a self, input: &'a RouteInput) -> BoxFuture<'a, Result<Option<Match>, HandlerError>> {
         Box::pin(async move {
-            if !self.types.is_empty() && !self.types.iter().any(|known| known == input.event.event_type.as_str()) {
+            if !self.types.is_empty()
+                && !self.types.iter().any(|known| known == input.event.event_type.as_str())
+            {
                 return Ok(None);
             }
             let says = input.payload();

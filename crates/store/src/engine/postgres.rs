@@ -218,12 +218,21 @@ impl PostgresReader {
     pub(crate) fn open(dsn: &str) -> Result<Self, StoreError> {
         Ok(Self(Link::connect(Settings::parse(dsn)?)?))
     }
+
+    fn open_snapshot(&mut self) -> Result<(), StoreError> {
+        self.0.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        self.0.flush()
+    }
 }
 
 impl Reader for PostgresReader {
     fn begin(&mut self) -> Result<&mut dyn Db, StoreError> {
         self.0.revive()?;
-        self.0.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        if self.open_snapshot().is_err() && self.0.take_passing() {
+            // The connection was lost while nobody looked. A read's body runs once, so try before it does.
+            self.0.reconnect()?;
+            self.open_snapshot()?;
+        }
         Ok(&mut self.0)
     }
 

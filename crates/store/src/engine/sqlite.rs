@@ -28,8 +28,13 @@ pub(crate) use self::file::log_bytes;
 
 /// What SQLite calls things. A table whose key is one integer is stored by it; `WITHOUT ROWID` does the same
 /// for the others.
-pub(crate) const DIALECT: Dialect =
-    Dialect { int: "INTEGER", text: "TEXT", blob: "BLOB", table: "STRICT", clustered: "STRICT, WITHOUT ROWID" };
+pub(crate) const DIALECT: Dialect = Dialect {
+    int: "INTEGER",
+    text: "TEXT",
+    blob: "BLOB",
+    table: "STRICT",
+    clustered: "STRICT, WITHOUT ROWID",
+};
 
 /// Older versions can corrupt a write-ahead log that two connections checkpoint at once.
 const VERSION_MIN: i32 = 3_051_003;
@@ -38,7 +43,7 @@ const LOG_BYTES_MAX: u64 = 64 << 20;
 /// After an attempt that a long reader defeated, the log may grow by this before the next.
 const LOG_BYTES_STEP: u64 = 16 << 20;
 /// How long a connection waits for a lock of another. Only a checkpoint and a backup ever hold one.
-const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 
 static BEGIN: Sql = Sql::new("begin a transaction", "", "BEGIN IMMEDIATE");
 static COMMIT: Sql = Sql::new("commit", "", "COMMIT");

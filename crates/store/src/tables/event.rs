@@ -24,11 +24,8 @@ macro_rules! select {
 
 static BY_ID: Sql = Sql::new("read an Event", "event", select!(" WHERE id = $1"));
 static BY_SEQUENCE: Sql = Sql::new("read an Event by its sequence", "event", select!(" WHERE sequence = $1"));
-static BY_DELIVERY: Sql = Sql::new(
-    "read an Event by its delivery",
-    "event",
-    select!(" WHERE source = $1 AND delivery_id = $2"),
-);
+static BY_DELIVERY: Sql =
+    Sql::new("read an Event by its delivery", "event", select!(" WHERE source = $1 AND delivery_id = $2"));
 static LIST: Sql = Sql::new("list Events", "event", select!(""));
 static IDS: Sql = Sql::new(
     "list ids of Events",
@@ -43,8 +40,7 @@ static INSERT: Sql = Sql::new(
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
      ON CONFLICT (source, delivery_id) DO NOTHING",
 );
-static PAYLOAD: Sql =
-    Sql::new("read a payload", "payload", "SELECT body FROM payload WHERE sequence = $1");
+static PAYLOAD: Sql = Sql::new("read a payload", "payload", "SELECT body FROM payload WHERE sequence = $1");
 static INSERT_PAYLOAD: Sql =
     Sql::new("keep a payload", "payload", "INSERT INTO payload (sequence, body) VALUES ($1, $2)");
 static REDELIVERY: Sql = Sql::new(

@@ -43,9 +43,7 @@ static COUNT_LIVE: Sql = Sql::new(
 static EXPIRED: Sql = Sql::new(
     "find expired leases",
     "execution",
-    select!(
-        " WHERE state < 4 AND outcome IS NULL AND lease_until <= $1 ORDER BY lease_until, id LIMIT $2"
-    ),
+    select!(" WHERE state < 4 AND outcome IS NULL AND lease_until <= $1 ORDER BY lease_until, id LIMIT $2"),
 );
 static NEXT_EXPIRY: Sql = Sql::new(
     "find the next lease to expire",
@@ -58,11 +56,8 @@ static UNSETTLED: Sql = Sql::new(
     "execution",
     select!(" WHERE state < 4 AND outcome IS NOT NULL ORDER BY id LIMIT $1"),
 );
-static UNSTOPPED: Sql = Sql::new(
-    "find Executions to stop",
-    "execution",
-    select!(" WHERE unstopped = 1 ORDER BY id LIMIT $1"),
-);
+static UNSTOPPED: Sql =
+    Sql::new("find Executions to stop", "execution", select!(" WHERE unstopped = 1 ORDER BY id LIMIT $1"));
 static INSERT: Sql = Sql::new(
     "claim an Execution",
     "execution",

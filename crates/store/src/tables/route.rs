@@ -86,8 +86,7 @@ static PUT_BLOCK: Sql = Sql::new(
         blocked_until = excluded.blocked_until, tries = excluded.tries, code = excluded.code,
         reason = excluded.reason",
 );
-static DELETE_BLOCK: Sql =
-    Sql::new("unblock a lane", "lane_block", "DELETE FROM lane_block WHERE lane = $1");
+static DELETE_BLOCK: Sql = Sql::new("unblock a lane", "lane_block", "DELETE FROM lane_block WHERE lane = $1");
 
 static CHECKPOINT: Sql = Sql::new(
     "read a checkpoint",

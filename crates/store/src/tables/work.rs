@@ -107,9 +107,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
     let execution = columns.maybe_int()?.map(ExecutionId::from_number);
     let state = match (state, execution) {
         (code::RUNNING, Some(execution)) => WorkState::Running { execution },
-        (state, None) => {
-            code::ended_work_state(state).ok_or_else(|| columns.corrupt("an unknown state"))?
-        }
+        (state, None) => code::ended_work_state(state).ok_or_else(|| columns.corrupt("an unknown state"))?,
         (_, Some(_)) => return Err(columns.corrupt("an Execution that is not running")),
     };
     let queue = columns.int()?;

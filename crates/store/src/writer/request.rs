@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use domain::store::{Flow, StoreError};
 use domain::time::Timestamp;
@@ -16,7 +17,7 @@ pub(super) enum Ended {
     /// It stands, and so does the transaction: committed, or refused before it wrote.
     Kept(Answer),
     /// The transaction is useless, by no fault of the request.
-    Passing,
+    Passing(StoreError),
     /// It wrote and must be undone, or took the transaction down.
     Broken(Answer),
 }
@@ -70,6 +71,9 @@ impl<E: Engine> Writer<E> {
 
     fn run_once(&mut self, request: &mut Request, from: Coordination, now: Timestamp) -> Run {
         let mut handle = Handle::new(&mut self.engine, self.ways.faults.clone());
+        if let Some(tape) = &self.ways.tape {
+            handle = handle.taped(Arc::clone(tape));
+        }
         if self.ways.rehearse {
             handle = handle.traced();
         }
@@ -91,9 +95,7 @@ impl<E: Engine> Writer<E> {
         }));
         tx.db.flush();
         let answer = match (flow, tx.db.error()) {
-            (Err(panic), _) => {
-                Err(StoreError::Panicked { label: request.label, message: message(&*panic) })
-            }
+            (Err(panic), _) => Err(StoreError::Panicked { label: request.label, message: message(&*panic) }),
             (Ok(_flow), Some(error)) => Err(error.clone()),
             (Ok(flow), None) => Ok(flow == Flow::Commit),
         };

@@ -113,6 +113,18 @@ pub(crate) struct PlanChangeBody {
     pub(crate) sentence: String,
 }
 
+/// A configuration to apply.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApplyBody {
+    /// Its text; the file in the home when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) config: Option<String>,
+    /// How `config` is written: `toml`, the default, or `json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) format: Option<String>,
+}
+
 /// What an apply did.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AppliedBody {

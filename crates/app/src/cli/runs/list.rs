@@ -39,7 +39,7 @@ pub(crate) struct ListArgs {
 pub(crate) async fn list(args: &ListArgs, context: &Context) -> Result<Exit, Stop> {
     let route = Route::new(&["runs"])
         .with_some("scope", args.scope.as_ref())
-        .with_some("kind", args.kind.as_ref())
+        .with_some("work_kind", args.kind.as_ref())
         .with_some("work", args.work.as_ref())
         .with_some("state", args.state.as_ref())
         .with_some("key_source", args.key_source.as_ref())

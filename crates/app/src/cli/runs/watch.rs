@@ -21,7 +21,7 @@ pub(crate) struct WatchArgs {
 
 pub(crate) async fn watch(args: &WatchArgs, context: &Context) -> Result<Exit, Stop> {
     let client = context.client()?;
-    let mut changes = Changes::follow(&client).await?;
+    let mut changes = Changes::follow(&client, "run").await?;
     let Some(id) = &args.id else {
         loop {
             let change = changes.next().await?;

@@ -18,7 +18,7 @@ pub(crate) struct CancelArgs {
 
 pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> Result<Exit, Stop> {
     let route = Route::new(&["work", &args.id, "cancel"]);
-    let cancelled: CancelledBody = context.client()?.post(&route, &serde_json::json!({})).await?;
+    let cancelled: CancelledBody = context.client()?.order(&route).await?;
     let out = &context.out;
     if out.is_json() {
         out.object(&cancelled)?;

@@ -1,7 +1,9 @@
 //! One connection, with the statements it has prepared and the writes it has sent ahead.
 
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::{Pin, pin};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, Error, NoTls, Row, Socket, Statement};
+use tokio_postgres::{Client, Config, Error, NoTls, Socket, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::value::{Owned, types};
@@ -37,7 +39,8 @@ pub(super) struct Settings {
 impl Settings {
     /// Reads a connection string.
     pub(super) fn parse(dsn: &str) -> Result<Self, StoreError> {
-        let mut config = Config::from_str(dsn).map_err(|error| database("read its connection string", error))?;
+        let mut config =
+            Config::from_str(dsn).map_err(|error| database("read its connection string", error))?;
         if config.get_application_name().is_none() {
             config.application_name("open-conduit");
         }
@@ -108,18 +111,15 @@ fn is_loss(error: &Error) -> bool {
     let down = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
     match error.code() {
         Some(code) => down.contains(code) || code.code().starts_with("08"),
-        // Without an answer of the server, it is the connection.
-        None => true,
+        None => error.is_closed() || error.source().is_some_and(<dyn std::error::Error>::is::<io::Error>),
     }
 }
 
 impl Link {
     pub(super) fn connect(settings: Settings) -> Result<Self, StoreError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| StoreError::Database {
-            operation: "connect",
-            source: Arc::new(error),
-        })?;
+        let runtime = runtime
+            .map_err(|error| StoreError::Database { operation: "connect", source: Arc::new(error) })?;
         let client = connect(&runtime, &settings)?;
         Ok(Self {
             runtime,
@@ -295,14 +295,6 @@ impl Link {
             (None, answer) => answer.map_err(|error| self.failed(what, error)),
         }
     }
-
-    fn rows(&mut self, what: &'static str, rows: &[Row], each: EachRow<'_>) -> Result<(), StoreError> {
-        let read = rows.iter().try_for_each(|row| each(row));
-        if let Err(error) = &read {
-            tracing::error!(%error, what, "a row cannot be read");
-        }
-        read
-    }
 }
 
 /// The first of some writes that failed, or hit other rows than it must. Later ones failed because of it.
@@ -349,7 +341,7 @@ impl Db for Link {
             let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
             client.query(&statement, &values).await
         })?;
-        self.rows(sql.what, &rows, each)
+        rows.iter().try_for_each(|row| each(row))
     }
 
     fn list(
@@ -359,13 +351,13 @@ impl Db for Link {
         values: &[Value<'_>],
         each: EachRow<'_>,
     ) -> Result<(), StoreError> {
-        let (client, types, values) = (Arc::clone(&self.client), types(values), owned(values));
+        let (client, kinds, values) = (Arc::clone(&self.client), types(values), owned(values));
         let rows = self.settle(sql.what, async move {
             let values = values.iter().map(|value| value as &(dyn ToSql + Sync));
-            let typed: Vec<(&(dyn ToSql + Sync), _)> = values.zip(types).collect();
+            let typed: Vec<(&(dyn ToSql + Sync), _)> = values.zip(kinds).collect();
             client.query_typed(text, &typed).await
         })?;
-        self.rows(sql.what, &rows, each)
+        rows.iter().try_for_each(|row| each(row))
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {

@@ -9,8 +9,8 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags};
 
 use super::BUSY_TIMEOUT;
 use super::file::OwnedFile;
-use crate::migrate::Schema;
 use crate::db::{Cell, Db, EachRow, Row, Sql, Value, numbered};
+use crate::migrate::Schema;
 
 /// More statements than the program has, so that each is prepared once.
 const STATEMENTS: usize = 256;

@@ -34,7 +34,7 @@ impl OwnedFile {
             .open(beside(&path, ".lock"))
             .map_err(&failed)?;
         let kind = rustix::fs::fstatfs(&lock).map_err(|error| failed(error.into()))?.f_type;
-        if NETWORK_FILE_SYSTEMS.contains(&i64::from(kind)) {
+        if NETWORK_FILE_SYSTEMS.contains(&kind) {
             return Err(failed(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "the file is on a network file system, where SQLite is not safe; use a local disk or PostgreSQL",

@@ -1,0 +1,184 @@
+//! The OpenAPI document: written from the table of routes and from the types that are really sent.
+
+use std::sync::LazyLock;
+
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::route::{Operation, ROUTES, Route};
+use super::types::{
+    AcceptedBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody, EventBody, ExplainBody,
+    ExplanationBody, HealthBody, Page, PlanBody, Problem, RunBody, StatusBody, WhyBody, WorkBody,
+};
+
+static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
+
+/// The document.
+pub(crate) fn document() -> &'static Value {
+    &DOCUMENT
+}
+
+/// How an answer's body is written.
+enum Content {
+    Json(Value),
+    Other(&'static str),
+}
+
+/// What the document says about an operation, besides its route.
+struct Described {
+    /// Its name in generated clients.
+    id: &'static str,
+    summary: &'static str,
+    request: Option<Value>,
+    /// Statuses of answers that are no problem, each with the same body.
+    statuses: &'static [u16],
+    content: Content,
+}
+
+fn write() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    let problem = generator.subschema_for::<Problem>().to_value();
+    let mut paths = Map::new();
+    for route in &ROUTES {
+        let path = paths.entry(route.path.replace("{*path}", "{path}")).or_insert_with(|| json!({}));
+        let method = route.method.as_str().to_ascii_lowercase();
+        path[method] = operation(route, &problem, &mut generator);
+    }
+    let schemas = generator.take_definitions(true);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Open Conduit",
+            "version": "v1",
+            "description": "Fields never disappear within v1. Every error is a problem with a stable `code`.",
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+fn operation(route: &Route, problem: &Value, generator: &mut SchemaGenerator) -> Value {
+    let described = describe(route.operation, generator);
+    let content = match described.content {
+        Content::Json(schema) => json!({ "application/json": { "schema": schema } }),
+        Content::Other(kind) => json!({ kind: {} }),
+    };
+    let mut responses = Map::new();
+    for status in described.statuses {
+        responses.insert(status.to_string(), json!({ "description": described.summary, "content": content }));
+    }
+    let refusal = json!({
+        "description": "A problem; its `code` says which.",
+        "content": { "application/problem+json": { "schema": problem } },
+    });
+    responses.insert("default".to_owned(), refusal);
+    let mut operation = json!({
+        "operationId": described.id,
+        "summary": described.summary,
+        "parameters": parameters(route),
+        "responses": responses,
+    });
+    if let Some(schema) = described.request {
+        let content = json!({ "application/json": { "schema": schema } });
+        operation["requestBody"] = json!({ "content": content });
+    }
+    if route.operation == Operation::Health {
+        operation["security"] = json!([]);
+    }
+    operation
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let text = json!({ "type": "string" });
+    let in_path = route.path.split('/').filter_map(|segment| {
+        let name = segment.strip_prefix('{')?.strip_suffix('}')?.trim_start_matches('*');
+        Some(json!({ "name": name, "in": "path", "required": true, "schema": text }))
+    });
+    let in_query = route.query.iter().map(|name| json!({ "name": name, "in": "query", "schema": text }));
+    let header = |name: &str| json!({ "name": name, "in": "header", "schema": text });
+    let in_header = match route.operation {
+        Operation::EmitEvent => vec![header("Idempotency-Key")],
+        Operation::Stream => vec![header("Last-Event-ID")],
+        _without => Vec::new(),
+    };
+    in_path.chain(in_query).chain(in_header).collect()
+}
+
+/// A row of the document whose answer is JSON.
+macro_rules! answers {
+    ($generator:ident, $id:literal, $summary:literal, $answer:ty) => {
+        answers!($generator, $id, $summary, $answer, None, &[200])
+    };
+    ($generator:ident, $id:literal, $summary:literal, $answer:ty, $request:expr, $statuses:expr) => {
+        Described {
+            id: $id,
+            summary: $summary,
+            request: $request,
+            statuses: $statuses,
+            content: Content::Json($generator.subschema_for::<$answer>().to_value()),
+        }
+    };
+}
+
+fn other(id: &'static str, summary: &'static str, kind: &'static str) -> Described {
+    Described { id, summary, request: None, statuses: &[200], content: Content::Other(kind) }
+}
+
+fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
+    match operation {
+        Operation::EmitEvent => {
+            let request = Some(g.subschema_for::<EmitBody>().to_value());
+            answers!(
+                g,
+                "emitEvent",
+                "Accept an Event, durably: 201 for a new one, 200 for one that was accepted before",
+                AcceptedBody,
+                request,
+                &[200, 201]
+            )
+        }
+        Operation::ExplainEvent => {
+            let request = Some(g.subschema_for::<ExplainBody>().to_value());
+            answers!(g, "explainEvent", "Say what an Event would do, without effect", ExplanationBody, request, &[200])
+        }
+        Operation::ApplyConfig => {
+            let request = Some(g.subschema_for::<ApplyBody>().to_value());
+            answers!(g, "applyConfig", "Apply a configuration; a bad one changes nothing", AppliedBody, request, &[200])
+        }
+        Operation::ListEvents => answers!(g, "listEvents", "List Events, newest first", Page<EventBody>),
+        Operation::ShowEvent => answers!(g, "showEvent", "Show an Event with its payload", EventBody),
+        Operation::ListWork => answers!(g, "listWork", "List Works, newest first", Page<WorkBody>),
+        Operation::ShowWork => answers!(g, "showWork", "Show a Work with its pending input", WorkBody),
+        Operation::CancelWork => answers!(g, "cancelWork", "Cancel a Work and its live run", CancelledBody),
+        Operation::ListRuns => answers!(g, "listRuns", "List runs, newest first", Page<RunBody>),
+        Operation::ShowRun => answers!(g, "showRun", "Show a run", RunBody),
+        Operation::RunWhy => answers!(g, "whyRun", "Say why a run started", WhyBody),
+        Operation::ShowConfig => answers!(g, "showConfig", "Show the configuration in force", ConfigBody),
+        Operation::PlanConfig => answers!(g, "planConfig", "Say what applying the home's file would change", PlanBody),
+        Operation::Doctor => answers!(g, "doctor", "Look for what is wrong", DoctorBody),
+        Operation::Status => answers!(g, "status", "Show the state of the daemon", StatusBody),
+        Operation::Health => answers!(g, "health", "Say that the daemon answers", HealthBody),
+        Operation::OpenApi => other("openapi", "This document", "application/json"),
+        Operation::Metrics => other("metrics", "What the daemon counts", "application/openmetrics-text"),
+        Operation::Stream => {
+            other("stream", "Follow the change feed: each event's id is a cursor to resume from", "text/event-stream")
+        }
+        Operation::RunLog => other(
+            "runLog",
+            "Read a piece of a run's output; `X-Log-From` and `X-Log-Size` say which, `X-Run-State` whether more comes",
+            "text/plain",
+        ),
+        Operation::RunArtifact => {
+            other("runArtifact", "Download a file that a run left behind", "application/octet-stream")
+        }
+    }
+}

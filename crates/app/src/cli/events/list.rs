@@ -1,0 +1,60 @@
+//! `events list`.
+
+use clap::Args;
+
+use crate::api::types::{EventBody, Page};
+use crate::cli::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Stop;
+use crate::cli::output::Table;
+use crate::cli::paging::{self, PagingArgs};
+use crate::client::Route;
+use crate::view::event::EventRow;
+
+/// List Events, newest first, with what became of each
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only of this scope
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+    /// Only of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    event_type: Option<String>,
+    /// Only from this source
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+    /// Only addressed to this Work
+    #[arg(long, value_name = "WORK")]
+    work: Option<String>,
+    /// Only with this key: its namespace
+    #[arg(long, value_name = "NS", requires = "key_external_id")]
+    key_source: Option<String>,
+    /// Only with this key: its identifier
+    #[arg(long, value_name = "ID", requires = "key_source")]
+    key_external_id: Option<String>,
+    #[command(flatten)]
+    paging: PagingArgs,
+}
+
+pub(crate) async fn list(args: &ListArgs, context: &Context) -> Result<Exit, Stop> {
+    let route = Route::new(&["events"])
+        .with_some("scope", args.scope.as_ref())
+        .with_some("type", args.event_type.as_ref())
+        .with_some("source", args.source.as_ref())
+        .with_some("work", args.work.as_ref())
+        .with_some("key_source", args.key_source.as_ref())
+        .with_some("key_external_id", args.key_external_id.as_ref());
+    let page: Page<EventBody> = context.client()?.get(&args.paging.of(route)).await?;
+    let nothing = "There is no such Event. `open-conduit events emit --help` tells how to send one.";
+    paging::print(context, &page, |events| table(events, context), nothing)?;
+    Ok(Exit::DONE)
+}
+
+fn table(events: &[EventBody], context: &Context) -> Table {
+    let mut table = Table::new(&["event", "accepted", "type", "source", "result"]);
+    for event in events {
+        let row = EventRow::new(event, context.now);
+        table.row([row.id.into(), row.accepted.into(), row.event_type.into(), row.source.into(), row.result]);
+    }
+    table
+}

@@ -1,0 +1,250 @@
+//! Starting: lock, store, token, configuration, runtime, listeners, in an order in which nobody is let in
+//! before there is something to answer with.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use domain::scope::SecretRef;
+use domain::store::StoreError;
+use domain::text::ScopeName;
+use extension::{BoxFuture, Secret, SecretError};
+use runtime::{ApplyError, Runtime, SecretSource};
+use store::Location;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::applied::{Applied, ApplyFailure};
+use super::extensions::Extensions;
+use super::lock::{HomeLock, SocketFile};
+use super::notify::ServiceManager;
+use super::stop::Running;
+use super::{Addresses, Daemon, Options, STREAMS_MAX, upkeep};
+use crate::api::posture::Hosts;
+use crate::api::server::Server;
+use crate::auth::{self, TokenError, Tokens};
+use crate::config::{Listeners, Problem, canonical, load_model};
+use crate::config::secrets::SecretReader;
+use crate::home::{Home, HomeError};
+use crate::listener::ingress::Table;
+use crate::listener::webhook::Webhooks;
+use crate::listener::{self, Service, Socket};
+
+/// Why a daemon did not start.
+#[derive(Debug, Error)]
+pub(crate) enum DaemonError {
+    /// Another one runs in the home.
+    #[error("a daemon runs in this home already; `open-conduit status` shows it")]
+    AlreadyRunning,
+    /// The home cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The token could not be made.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The first configuration is not valid.
+    #[error("the configuration is not valid; `open-conduit config check` shows what to mend")]
+    Config(Vec<Problem>),
+    /// The last applied configuration cannot be put in force.
+    #[error("the last applied configuration cannot be put in force")]
+    Apply(#[source] ApplyError),
+    /// A listener cannot listen.
+    #[error("cannot listen on {place}")]
+    Listen {
+        /// Where.
+        place: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// An address is open to other machines without a proxy that was declared.
+    #[error("{address} is open to other machines; declare `behind_proxy` or listen on a loopback address")]
+    Open {
+        /// The address.
+        address: SocketAddr,
+    },
+}
+
+impl DaemonError {
+    /// The stable word for this error.
+    pub(crate) const fn code(&self) -> &'static str {
+        match self {
+            Self::AlreadyRunning => "already_running",
+            Self::Home(_) | Self::Token(TokenError::Home(_)) => "home",
+            Self::Store(error) | Self::Token(TokenError::Store(error)) => error.code(),
+            Self::Token(TokenError::Random) => "no_randomness",
+            Self::Config(_) | Self::Apply(_) => "invalid_config",
+            Self::Listen { .. } => "cannot_listen",
+            Self::Open { .. } => "open_without_proxy",
+        }
+    }
+}
+
+/// The runtime's way to secrets.
+#[derive(Debug)]
+struct Resolver(Arc<SecretReader>);
+
+impl SecretSource for Resolver {
+    fn resolve<'a>(
+        &'a self,
+        name: &'a str,
+        reference: &'a SecretRef,
+    ) -> BoxFuture<'a, Result<Secret, SecretError>> {
+        Box::pin(self.0.read(name, reference))
+    }
+}
+
+/// Starts a daemon in a home. When this answers well, it takes requests.
+///
+/// # Errors
+/// [`DaemonError`]; then nothing listens, and the database is as it was or brought up to date.
+pub(crate) async fn start(home: Home, options: Options) -> Result<Running, DaemonError> {
+    home.create()?;
+    let place = home.root().display().to_string();
+    let lock = HomeLock::take(home.root()).map_err(|source| DaemonError::Listen { place, source })?;
+    let lock = lock.ok_or(DaemonError::AlreadyRunning)?;
+    let manager = ServiceManager::of(&options.environment);
+    let location = options.location.unwrap_or_else(|| Location::Sqlite(home.database()));
+    let store = store::open(&location, options.store).await?;
+    let secrets = SecretReader::new(home.root().to_owned(), options.environment);
+    let (runtime, stages) = Runtime::new(
+        store,
+        options.extensions.registry(),
+        runtime::Options {
+            read_scopes: read_scopes(options.extensions.clone()),
+            secrets: Arc::new(Resolver(Arc::clone(&secrets))),
+            look_again: None,
+        },
+    );
+    let started_at = runtime.store().now();
+    let daemon = Arc::new(Daemon {
+        home,
+        runtime,
+        extensions: options.extensions,
+        tokens: Tokens::default(),
+        secrets,
+        applied: RwLock::new(Arc::new(Applied::default())),
+        applying: tokio::sync::Mutex::new(()),
+        ingress: RwLock::new(Arc::new(Table::default())),
+        streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+        started_at,
+        addresses: RwLock::new(Addresses::default()),
+        tasks: TaskTracker::new(),
+        stopping: CancellationToken::new(),
+    });
+    let started = match prepare(&daemon).await {
+        Ok(()) => listen(&daemon, &lock, options.takes_webhooks).await,
+        Err(error) => Err(error),
+    };
+    let socket = match started {
+        Ok(socket) => socket,
+        Err(error) => {
+            // The error that is told is the first one.
+            drop(daemon.store().close().await);
+            return Err(error);
+        }
+    };
+    daemon.runtime().start(stages);
+    daemon.spawn(upkeep::run(Arc::clone(&daemon)));
+    manager.ready();
+    let addresses = daemon.addresses();
+    tracing::info!(
+        home = %daemon.home().root().display(),
+        api = addresses.api.map(tracing::field::display),
+        webhooks = addresses.webhooks.map(tracing::field::display),
+        generation = daemon.applied().number,
+        "the daemon takes requests"
+    );
+    Ok(Running::new(daemon, manager, socket, lock))
+}
+
+/// Turns the text of a generation into scopes, as the runtime asks for it.
+fn read_scopes(extensions: Extensions) -> runtime::generation::ReadScopes {
+    Arc::new(move |text| {
+        let model = canonical::parse(text).map_err(|error| error.to_string())?;
+        let loaded = load_model(model, &extensions).map_err(|problems| {
+            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        })?;
+        Ok::<BTreeMap<ScopeName, _>, String>(loaded.scopes)
+    })
+}
+
+/// Token and configuration. The first start of a home applies its file; later ones leave that to a person.
+async fn prepare(daemon: &Arc<Daemon>) -> Result<(), DaemonError> {
+    auth::prepare(daemon.home(), daemon.store()).await?;
+    daemon.tokens().load(daemon.store()).await?;
+    daemon.runtime().prepare().await.map_err(DaemonError::Apply)?;
+    daemon.remember().await.map_err(DaemonError::Apply)?;
+    let file = daemon.home().config()?;
+    if daemon.applied().number == 0 {
+        let Some(file) = file else {
+            tracing::warn!("the home has no configuration, so nothing is accepted; `open-conduit config apply` sets one");
+            return Ok(());
+        };
+        return match daemon.apply(&file.text, file.format).await {
+            Ok(_done) => Ok(()),
+            Err(ApplyFailure::Problems(problems)) => Err(DaemonError::Config(problems)),
+            Err(ApplyFailure::Apply(error)) => Err(DaemonError::Apply(error)),
+        };
+    }
+    if daemon.is_edited(file.as_ref()) {
+        tracing::warn!(
+            generation = daemon.applied().number,
+            "the configuration file differs from the generation in force; `open-conduit config plan` shows how"
+        );
+    }
+    Ok(())
+}
+
+async fn listen(daemon: &Arc<Daemon>, lock: &HomeLock, takes_webhooks: bool) -> Result<SocketFile, DaemonError> {
+    let listeners = match &daemon.applied().model {
+        Some(model) => Listeners::of(&model.daemon).map_err(DaemonError::Config)?,
+        None => Listeners::of(&crate::config::model::Daemon::default()).map_err(DaemonError::Config)?,
+    };
+    let api = bind(listeners.api, &listeners).await?;
+    let webhooks = match listeners.webhooks.filter(|_address| takes_webhooks) {
+        Some(address) => Some(bind(address, &listeners).await?),
+        None => None,
+    };
+    let path = daemon.home().socket();
+    let place = path.display().to_string();
+    let (unix, file) = SocketFile::bind(path, lock).map_err(|source| DaemonError::Listen { place, source })?;
+    let addresses = Addresses {
+        api: Some(api.1),
+        webhooks: webhooks.as_ref().map(|(_listener, address)| *address),
+    };
+    *daemon.addresses.write().unwrap_or_else(PoisonError::into_inner) = addresses;
+
+    // Behind a proxy the API is addressed by the proxy's names; otherwise only by the machine's own.
+    let is_open = !api.1.ip().is_loopback();
+    let proxied = if is_open { listeners.public_hosts.clone() } else { Vec::new() };
+    let inside = Arc::new(Server::new(Arc::clone(daemon), None));
+    daemon.spawn(listener::serve(daemon.listening(), Socket::Unix(unix), Service::Api(inside)));
+    let outside = Arc::new(Server::new(Arc::clone(daemon), Some(Hosts::new(api.1, proxied))));
+    daemon.spawn(listener::serve(daemon.listening(), Socket::Tcp(api.0), Service::Api(outside)));
+    if let Some((socket, address)) = webhooks {
+        let hosts = Hosts::new(address, listeners.public_hosts);
+        let webhooks = Arc::new(Webhooks::new(Arc::clone(daemon), hosts));
+        daemon.spawn(listener::serve(daemon.listening(), Socket::Tcp(socket), Service::Webhooks(webhooks)));
+    }
+    Ok(file)
+}
+
+/// Listens on an address, unless that would open the machine. The configuration was checked for it when it was
+/// applied; this is the last door.
+async fn bind(address: SocketAddr, listeners: &Listeners) -> Result<(TcpListener, SocketAddr), DaemonError> {
+    if !address.ip().is_loopback() && !listeners.behind_proxy {
+        return Err(DaemonError::Open { address });
+    }
+    let failed = |source| DaemonError::Listen { place: address.to_string(), source };
+    let socket = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = socket.local_addr().map_err(failed)?;
+    Ok((socket, bound))
+}

@@ -1,0 +1,160 @@
+//! The webhook listener: the one door to the outside, where only signatures and secret addresses count.
+//!
+//! It says as little as it can. What is not there and what is not allowed look the same, and no answer repeats
+//! what was sent. A sender is told that all is well only once every delivery is durable.
+
+use std::sync::Arc;
+
+use domain::causal::Origin;
+use domain::delivery::{Acceptance, Authority, Delivery};
+use domain::text::Code;
+use extension::{HttpDelivery, IngressDelivery, IngressRefusal};
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use percent_encoding::percent_decode_str;
+use runtime::AcceptError;
+use runtime::accept::Fate;
+
+use super::ingress::Receiver;
+use crate::api::body::{self, Body};
+use crate::api::failure::{Chain, Failure};
+use crate::api::posture::{self, Hosts, Peer};
+use crate::api::server::json;
+use crate::api::types::ReceivedBody;
+use crate::auth;
+use crate::daemon::Daemon;
+use crate::error_code::ErrorCode;
+
+/// The webhook listener of a daemon.
+#[derive(Debug)]
+pub(crate) struct Webhooks {
+    daemon: Arc<Daemon>,
+    hosts: Hosts,
+}
+
+impl Webhooks {
+    pub(crate) const fn new(daemon: Arc<Daemon>, hosts: Hosts) -> Self {
+        Self { daemon, hosts }
+    }
+
+    /// Answers a request. It always has an answer.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let mut response = Box::pin(self.receive(request)).await.unwrap_or_else(Failure::into_response);
+        posture::harden(response.headers_mut());
+        response
+    }
+
+    async fn receive(&self, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
+        let (parts, body) = request.into_parts();
+        posture::admit_address(&parts, Peer::Tcp, Some(&self.hosts))?;
+        if parts.method != Method::POST {
+            return Err(Failure::method("POST").closing());
+        }
+        let path = percent_decode_str(parts.uri.path()).decode_utf8().map_err(|_source| not_found().closing())?;
+        let table = self.daemon.ingress();
+        let Some((receiver, tail)) = table.find(&path) else { return Err(not_found().closing()) };
+        let bytes = body::read(body, receiver.prepared.body_bytes_max()).await?;
+        let request = self.request(&parts, tail, bytes.into())?;
+        let received = receiver.prepared.receive(&request, &*receiver.secrets).await;
+        let deliveries = received.map_err(|refusal| refused(receiver, refusal))?;
+        drop(request);
+        self.accept(receiver, deliveries).await
+    }
+
+    fn request(&self, parts: &Parts, tail: &str, body: Vec<u8>) -> Result<HttpDelivery, Failure> {
+        let fresh_id = auth::random_text()
+            .map_err(|_source| Failure::new(ErrorCode::EntryUnavailable, "the delivery cannot be taken now"))?;
+        let headers = parts.headers.iter();
+        Ok(HttpDelivery {
+            path_tail: tail.to_owned(),
+            headers: headers.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect(),
+            body,
+            received_at: self.daemon.store().now(),
+            fresh_id,
+        })
+    }
+
+    /// Accepts every delivery, and answers once they are durable. When one fails the sender tries again, and
+    /// those that were accepted are duplicates then.
+    async fn accept(
+        &self,
+        receiver: &Receiver,
+        deliveries: Vec<IngressDelivery>,
+    ) -> Result<Response<Body>, Failure> {
+        let mut received = ReceivedBody { events: Vec::with_capacity(deliveries.len()), duplicates: 0 };
+        for delivery in deliveries {
+            let (delivery, fate) = self.delivery(receiver, delivery);
+            let accepted = self.daemon.runtime().accept_with(delivery, Authority::Ingress, fate).await;
+            match accepted.map_err(|error| not_accepted(receiver, error))? {
+                Acceptance::New { event, .. } => received.events.push(event.to_string()),
+                Acceptance::Duplicate { event, .. } => {
+                    received.events.push(event.to_string());
+                    received.duplicates += 1;
+                }
+            }
+        }
+        let mut response = json(&received);
+        *response.status_mut() = StatusCode::ACCEPTED;
+        Ok(response)
+    }
+
+    fn delivery(&self, receiver: &Receiver, delivery: IngressDelivery) -> (Delivery, Fate) {
+        let fate = match delivery.drop {
+            Some((code, reason)) => Fate::Drop(code, reason),
+            None => Fate::Route,
+        };
+        let delivery = Delivery {
+            id: self.daemon.store().ids(|ids, now| ids.event(now)),
+            source: receiver.prepared.namespace().clone(),
+            delivery_id: delivery.delivery_id,
+            event_type: delivery.event_type,
+            scope: receiver.scope.clone(),
+            key: delivery.key,
+            work: None,
+            occurred_at: delivery.occurred_at,
+            payload: delivery.payload,
+            origin: Origin::Root,
+        };
+        (delivery, fate)
+    }
+}
+
+/// The answer for a path that is not there and for one whose secret is wrong.
+fn not_found() -> Failure {
+    Failure::not_found("there is nothing at this address")
+}
+
+fn refused(receiver: &Receiver, refusal: IngressRefusal) -> Failure {
+    let (scope, entry) = (&receiver.scope, &receiver.entry);
+    match refusal {
+        IngressRefusal::NotFound => {
+            tracing::info!(%scope, %entry, "a webhook had a wrong address");
+            not_found().closing()
+        }
+        IngressRefusal::Unauthorized => {
+            tracing::info!(%scope, %entry, "a webhook had a missing or wrong signature");
+            let detail = "the signature is missing or does not match the body; compare the secret at both ends";
+            Failure::new(ErrorCode::Unauthorized, detail)
+        }
+        IngressRefusal::Malformed(reason) => {
+            tracing::info!(%scope, %entry, reason, "an authentic webhook could not be read");
+            Failure::bad(reason)
+        }
+        IngressRefusal::Unavailable(reason) => {
+            tracing::error!(%scope, %entry, reason, "an entry cannot check webhooks");
+            Failure::new(ErrorCode::EntryUnavailable, "the delivery cannot be checked now; send it again later")
+        }
+    }
+}
+
+fn not_accepted(receiver: &Receiver, error: AcceptError) -> Failure {
+    let code = Code::known(error.code());
+    tracing::warn!(scope = %receiver.scope, entry = %receiver.entry, %code, error = %Chain(&error), "a webhook was not accepted");
+    match error {
+        // The configuration changed while the request was under way.
+        AcceptError::UnknownScope(_) => not_found(),
+        AcceptError::Refused(_) => Failure::bad("the delivery contradicts what is known"),
+        AcceptError::Store(error) => error.into(),
+    }
+}

@@ -1,0 +1,17 @@
+//! The binary as people use it: real processes, each test in a home of its own.
+
+#[cfg(test)]
+mod runner {
+    mod home;
+    mod normal;
+
+    mod help;
+    mod reference;
+    mod unreachable;
+    mod config;
+    mod events;
+    mod runs;
+    mod work;
+    mod up;
+    mod restart;
+}

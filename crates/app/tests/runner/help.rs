@@ -1,0 +1,56 @@
+//! The whole help, what is said about a command line that is wrong, and completions.
+
+use super::home::Home;
+
+/// Every command, in the order of the help.
+const COMMANDS: [&str; 26] = [
+    "", "up", "serve", "status", "doctor", "config", "config check", "config plan", "config apply", "config show",
+    "scope", "scope list", "events", "events emit", "events list", "events show", "events tail", "events explain",
+    "work", "work list", "work show", "work cancel", "runs", "runs list", "runs show", "runs log",
+];
+const MORE_COMMANDS: [&str; 4] = ["runs watch", "runs why", "completions", "schema"];
+
+#[test]
+fn the_whole_help() {
+    let home = Home::empty();
+    let mut text = String::new();
+    for command in COMMANDS.iter().chain(&MORE_COMMANDS) {
+        let mut words: Vec<&str> = command.split_whitespace().collect();
+        words.push("-h");
+        let ran = home.run(&words).code(0);
+        text.push_str(&format!("$ open-conduit {}\n{}\n", words.join(" "), ran.out));
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_wrong_command_line_is_usage() {
+    let home = Home::empty();
+    let ran = home.run(&["runs", "lsit"]).code(2);
+    assert!(ran.err.contains("list"), "{}", ran.err);
+    assert_eq!(ran.out, "");
+    let ran = home.run(&["events", "emit", "--scope", "main", "--type", "a.b", "--key-source", "x"]).code(2);
+    assert!(ran.err.contains("--key-external-id"), "{}", ran.err);
+    let ran = home.run(&["--json", "runs", "show"]).code(2);
+    assert_eq!(ran.problem()["code"], "usage");
+}
+
+#[test]
+fn completions_name_every_noun() {
+    let home = Home::empty();
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = home.run(&["completions", shell]).code(0);
+        for noun in ["config", "events", "runs", "work"] {
+            assert!(ran.out.contains(noun), "{shell} {noun}");
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let home = Home::empty();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = home.command(&["schema"]).stdout(writer).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+}

@@ -1,0 +1,46 @@
+//! A daemon stops, is killed, and starts again; the job does not notice.
+
+use super::home::{Home, text, wait_for};
+
+/// Starts a slow run and gives its id once it has begun.
+fn begun(home: &Home) -> String {
+    home.emit("do.slow", "1");
+    wait_for("the first output", || {
+        let list = home.json(&["runs", "list", "--state", "running"]);
+        let id = list["items"][0]["id"].as_str()?.to_owned();
+        (home.run(&["runs", "log", &id]).out == "begun\n").then_some(id)
+    })
+}
+
+fn ends_whole(home: &Home, id: &str) {
+    home.open_gate();
+    let run = wait_for("the end of the run", || {
+        let run = home.json(&["runs", "show", id]);
+        run["ended_at"].is_string().then_some(run)
+    });
+    assert_eq!((text(&run, "/state"), &run["attempt"]), ("completed", &1.into()));
+    assert_eq!(home.run(&["runs", "log", id]).code(0).out, "begun\nended\n");
+    assert_eq!(home.json(&["runs", "list"])["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn ctrl_c_leaves_a_job_running_and_the_next_start_adopts_it() {
+    let home = Home::usual();
+    let served = home.serve();
+    let id = begun(&home);
+    assert_eq!(served.interrupt(), 0);
+    home.run(&["status"]).code(10);
+    let _served = home.serve();
+    ends_whole(&home, &id);
+}
+
+#[test]
+fn a_job_that_ends_while_no_daemon_is_there_is_not_lost() {
+    let home = Home::usual();
+    let served = home.serve();
+    let id = begun(&home);
+    assert_eq!(served.interrupt(), 0);
+    home.open_gate();
+    let _served = home.serve();
+    ends_whole(&home, &id);
+}
