@@ -22,6 +22,12 @@ pub(crate) fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
+/// This program, as whoever started it could type it again.
+pub(crate) fn program() -> String {
+    let typed = std::env::args().next().unwrap_or_default();
+    if typed.contains('/') { typed } else { "open-conduit".to_owned() }
+}
+
 /// Whether standard output may be colored: it is a terminal that can, and nobody asked for plain text.
 pub(crate) fn colored() -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());

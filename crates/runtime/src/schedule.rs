@@ -21,6 +21,9 @@ use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::stage::{BATCH, Progress, Stage, StageError};
 
+/// The most Works of a full scope that move to their list in one step.
+const MOVED_AT_ONCE: u32 = 1000;
+
 /// The scheduling stage.
 #[derive(Debug)]
 pub struct Schedule {
@@ -99,6 +102,10 @@ impl Step<'_> {
         }
         for (id, execution) in works.iter().zip(proposed) {
             let Some(work) = tx.work(*id)? else { continue };
+            if self.room.get(&work.scope) == Some(&0) {
+                // It has moved with the others of its scope.
+                continue;
+            }
             match (work.state, &work.queue) {
                 (WorkState::Ready, Queue::Runnable) => self.one(tx, work, *execution)?,
                 (WorkState::Ready, Queue::Idle | Queue::Blocked(_))
@@ -124,7 +131,11 @@ impl Step<'_> {
         }
         let room = self.room(tx, scope)?;
         if room == 0 {
-            return self.block(tx, &work, Blocker::ScopeFull(work.scope.clone()));
+            // None of the scope can start, so they all move, many at a time, and nobody walks past them.
+            self.room.insert(work.scope.clone(), 0);
+            let full = Blocker::ScopeFull(work.scope.clone());
+            self.done.blocked += tx.block_runnable(&work.scope, &full, MOVED_AT_ONCE)?;
+            return Ok(());
         }
         let Some(trigger) = tx.pending_inputs(work.id, 1)?.into_iter().next() else {
             return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });

@@ -15,3 +15,5 @@ mod execution;
 mod config;
 mod access;
 mod feed;
+#[cfg(test)]
+mod plan;

@@ -96,8 +96,13 @@ impl From<Failure> for Stop {
 impl From<ClientError> for Stop {
     fn from(error: ClientError) -> Self {
         let failure = match error {
-            ClientError::Unreachable { .. } => Failure::new(Exit::UNREACHABLE, "daemon_unreachable", unreachable(&error))
-                .hint("start one with `open-conduit up`, or name another home with --home"),
+            ClientError::Unreachable { ref source, .. } => {
+                // Where simply nobody is there, the system's words for it add nothing.
+                let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused].contains(&source.kind());
+                let detail = if nobody { error.to_string() } else { chain(&error) };
+                Failure::new(Exit::UNREACHABLE, "daemon_unreachable", detail)
+                    .hint("start one with `open-conduit up`, or name another home with --home")
+            }
             ClientError::Refused(problem) => refused(*problem),
             ClientError::Broken(_) => Failure::new(Exit::UNREACHABLE, "daemon_unreachable", chain(&error))
                 .hint("`open-conduit status` tells whether it is there again"),
@@ -112,22 +117,10 @@ impl From<ClientError> for Stop {
     }
 }
 
-/// That nobody answers. Where simply nobody is there, the system's words for it add nothing.
-fn unreachable(error: &ClientError) -> String {
-    match error {
-        ClientError::Unreachable { source, .. } => match source.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => error.to_string(),
-            _other => chain(error),
-        },
-        other => chain(other),
-    }
-}
-
 fn refused(problem: Problem) -> Failure {
     let hint = match problem.code.as_str() {
         "unauthorized" => Some("the token in the home is made by the daemon of that home; is it the right --home?"),
         "no_config_file" => Some("`open-conduit up` writes one to begin with"),
-        "unknown_scope" => Some("`open-conduit scope list` shows those there are"),
         "invalid_config" => Some("`open-conduit config check` shows every problem without a daemon"),
         _says_enough => None,
     };

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use domain::store::StoreError;
 use serde::Serialize;
 
 use super::exit::Exit;
@@ -61,11 +62,27 @@ impl Hosted {
         }
     }
 
+    /// Does something that a signal cuts short; none when it did.
+    pub(super) async fn unless_signalled<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            done = work => Some(done),
+            () = self.signals.next() => None,
+        }
+    }
+
+    /// Stops. Runs go on.
+    pub(super) async fn stop(self) -> Result<Exit, Stop> {
+        match self.running.stop().await {
+            Ok(()) => Ok(Exit::DONE),
+            Err(error) => Err(not_stopped(&error)),
+        }
+    }
+
     /// Stays until a signal, and stops. Runs go on.
     pub(super) async fn wait(self) -> Result<Exit, Stop> {
         match self.running.wait(self.signals).await {
             Ok(_stopped_or_cut_short) => Ok(Exit::DONE),
-            Err(error) => Err(Failure::new(Exit::FAILED, error.code(), chain(&error)).into()),
+            Err(error) => Err(not_stopped(&error)),
         }
     }
 }
@@ -83,6 +100,12 @@ impl Places {
             None => out.line("  webhooks  off"),
         }
     }
+}
+
+fn not_stopped(error: &StoreError) -> Stop {
+    Failure::new(Exit::FAILED, error.code(), format!("the daemon did not stop in order: {}", chain(error)))
+        .hint("nothing that was accepted is lost; the next start puts it in order")
+        .into()
 }
 
 fn not_started(error: DaemonError) -> Stop {

@@ -50,6 +50,7 @@ impl Output {
     ///
     /// # Errors
     /// [`Stop`] when nobody reads any more.
+    #[expect(clippy::unused_self, reason = "every way to write is asked of the same value")]
     pub(crate) fn object(&self, object: &impl Serialize) -> Result<(), Stop> {
         let text = serde_json::to_string(object).expect("a body of the API is JSON");
         raw_line(&text)
@@ -59,6 +60,7 @@ impl Output {
     ///
     /// # Errors
     /// [`Stop`] when nobody reads any more.
+    #[expect(clippy::unused_self, reason = "every way to write is asked of the same value")]
     pub(crate) fn line(&self, text: impl AsRef<str>) -> Result<(), Stop> {
         raw_line(&printable(text.as_ref()))
     }

@@ -12,10 +12,10 @@ use super::events::outcome::{Awaited, Came, KINDS};
 use super::exit::Exit;
 use super::failure::{Failure, Stop};
 use super::hosting::{self, Hosted, Places};
-use super::output::Output;
 use crate::api::types::{AcceptedBody, EmitBody, KeyBody, RunBody, StatusBody};
 use crate::client::{Client, ClientError, Route};
 use crate::config::{Format, STARTER};
+use crate::env;
 use crate::home::Home;
 use crate::view::{run, time};
 
@@ -56,14 +56,25 @@ pub(super) async fn up(_args: UpArgs, context: &Context) -> Result<Exit, Stop> {
         home.create()?;
         home.write_private(&home.root().join(Format::Toml.file_name()), starter().as_bytes())?;
     }
-    let hosted = Hosted::start(&home).await?;
+    let mut hosted = Hosted::start(&home).await?;
     let (places, out) = (hosted.places(), &context.out);
     if !out.is_json() {
         out.heading("Open Conduit is up.")?;
         places.print(out)?;
         out.line(format!("  config    {}", config_file(&home)?))?;
     }
-    let first = if is_new { Some(first_turn(&client).await?) } else { None };
+    let mut first = None;
+    if is_new {
+        first = match hosted.unless_signalled(first_turn(&client)).await {
+            Some(Ok(first)) => Some(first),
+            Some(Err(stop)) => {
+                // Why there was no first run is what has to be told, however the stop goes.
+                drop(hosted.stop().await);
+                return Err(stop);
+            }
+            None => return hosted.stop().await,
+        };
+    }
     if out.is_json() {
         out.object(&Up { places: &places, first: first.as_ref() })?;
     } else {
@@ -145,17 +156,15 @@ fn print_rest(first: Option<&First>, context: &Context) -> Result<(), Stop> {
     out.heading("Worth typing next, in another terminal:")?;
     out.line("")?;
     match first {
-        Some(first) => {
-            print_commands(out, &[
-                ("open-conduit runs list", "every run, newest first"),
-                (&format!("open-conduit runs why {}", first.run.id), "why this one started"),
-                ("open-conduit events emit --help", "send an Event of your own"),
-            ])?;
-        }
-        None => print_commands(out, &[
-            ("open-conduit status", "what there is to do"),
-            ("open-conduit runs list", "every run, newest first"),
-            ("open-conduit events tail", "what arrives, as it arrives"),
+        Some(first) => print_commands(context, &[
+            ("runs list", "every run, newest first"),
+            (&format!("runs why {}", first.run.id), "why this one started"),
+            ("events emit --help", "send an Event of your own"),
+        ])?,
+        None => print_commands(context, &[
+            ("status", "what there is to do"),
+            ("runs list", "every run, newest first"),
+            ("events tail", "what arrives, as it arrives"),
         ])?,
     }
     out.line("")?;
@@ -167,15 +176,23 @@ fn print_first(first: &First, context: &Context) -> Result<(), Stop> {
     let took = run::took(run, context.now).map(|took| format!(" in {}", time::span(took))).unwrap_or_default();
     out.heading("A first Event went all the way:")?;
     out.line("")?;
-    out.line(format!("  {}  {} arrived from {}", first.event, run.trigger.event_type, run.trigger.source))?;
-    out.line(format!("  {}  {}, which it is about", run.work, run.work_kind))?;
-    out.line(format!("  {}  {}{took}, by binding {}", run.id, run.state, run.binding))?;
+    let width = run.work.len();
+    out.line(format!("  {:width$}  {} arrived from {}", first.event, run.trigger.event_type, run.trigger.source))?;
+    out.line(format!("  {:width$}  {}, the Work it became input of", run.work, run.work_kind))?;
+    out.line(format!("  {:width$}  {}{took}, by binding {}", run.id, run.state, run.binding))?;
     out.line("")?;
     first.output.lines().try_for_each(|line| out.line(format!("  | {line}")))?;
     out.line("")
 }
 
-fn print_commands(out: &Output, commands: &[(&str, &str)]) -> Result<(), Stop> {
+/// Commands as they can be typed: with this program's path and, where it is not the usual one, the home.
+fn print_commands(context: &Context, commands: &[(&str, &str)]) -> Result<(), Stop> {
+    let (out, program) = (&context.out, env::program());
+    let home = context.home.as_ref().map(|home| format!(" --home {}", home.display())).unwrap_or_default();
     let width = commands.iter().map(|(command, _meaning)| command.len()).max().unwrap_or(0);
-    commands.iter().try_for_each(|(command, meaning)| out.line(format!("  {command:width$}  {meaning}")))
+    for (command, meaning) in commands {
+        let padding = " ".repeat(width - command.len());
+        out.line(format!("  {program} {command}{home}{padding}  {meaning}"))?;
+    }
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! `config` and `scope`: from a file to a generation.
 
+use std::fmt::Write as _;
+
 use super::home::Home;
 use super::normal;
 
@@ -38,7 +40,7 @@ fn an_edit_changes_nothing_before_it_is_applied() {
 
     home.configure(&home.usual_config().replacen("name = \"main\"", "name = \"main\"\nsettings = { concurrency = 2 }", 1));
     let plan = home.run(&["config", "plan"]).code(0);
-    assert!(plan.out.starts_with("+") || plan.out.starts_with("~"), "{}", plan.out);
+    assert!(plan.out.starts_with(['+', '~']), "{}", plan.out);
     assert_eq!(home.json(&["scope", "list"])["items"][0]["concurrency"], 16);
     assert_eq!(home.json(&["status"])["config_edited"], true);
 
@@ -66,7 +68,7 @@ fn json_shapes() {
             // The configuration's own shape is the schema's matter.
             object["config"] = "configuration".into();
         }
-        shapes.push_str(&format!("{command}\n{}\n", normal::shape_text(&object)));
+        writeln!(shapes, "{command}\n{}", normal::shape_text(&object)).unwrap();
     }
     insta::assert_snapshot!(shapes);
 }

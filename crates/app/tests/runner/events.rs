@@ -1,5 +1,7 @@
 //! `events`: sending, waiting for what comes of it, looking and explaining.
 
+use std::fmt::Write as _;
+
 use super::home::{Home, Served, emit, text, wait_for};
 use super::normal;
 
@@ -16,7 +18,7 @@ fn wait_exits_as_the_run_did() {
     let ran = home.run(&waiting("say.hello", "1")).code(0);
     insta::assert_snapshot!(normal::text(&ran.out, &home), @r"
     ev_1 accepted
-    run_1 completed in [span]
+    run_1 completed in [span]: hello
     ");
     let ran = home.run(&waiting("do.fail", "2")).code(1);
     insta::assert_snapshot!(normal::text(&ran.out, &home));
@@ -96,12 +98,12 @@ fn refusals_have_their_codes() {
         ("events emit --scope main --type core.turn.ended", 4),
         ("events emit --scope main --type say.hello --work work_0000000000001", 3),
         ("events show ev_0000000000001", 3),
-        ("events show run_0000000000001", 2),
+        ("events show run_0000000000001", 3),
         ("events list --cursor nonsense", 2),
     ] {
         let words: Vec<&str> = arguments.split(' ').collect();
         let ran = home.run(&words);
-        said.push_str(&format!("$ open-conduit {arguments}\n{}{}\n", ran.err, ran.code));
+        writeln!(said, "$ open-conduit {arguments}\n{}{}", ran.err, ran.code).unwrap();
         assert_eq!(ran.code, code, "{said}");
     }
     insta::assert_snapshot!(normal::text(&said, &home));

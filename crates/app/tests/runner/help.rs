@@ -1,5 +1,7 @@
 //! The whole help, what is said about a command line that is wrong, and completions.
 
+use std::fmt::Write as _;
+
 use super::home::Home;
 
 /// Every command, in the order of the help.
@@ -18,7 +20,7 @@ fn the_whole_help() {
         let mut words: Vec<&str> = command.split_whitespace().collect();
         words.push("-h");
         let ran = home.run(&words).code(0);
-        text.push_str(&format!("$ open-conduit {}\n{}\n", words.join(" "), ran.out));
+        writeln!(text, "$ open-conduit {}\n{}", words.join(" "), ran.out).unwrap();
     }
     insta::assert_snapshot!(text);
 }

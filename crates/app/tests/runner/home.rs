@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long anything that is waited for may take. It is long: the machine may be busy.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 /// How long to pause between two looks at something that only looking tells.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 

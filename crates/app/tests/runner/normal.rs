@@ -11,6 +11,7 @@ use super::home::Home;
 pub(super) fn text(text: &str, home: &Home) -> String {
     let directory = home.path();
     let text = text.replace(directory.to_str().unwrap(), "[home]");
+    let text = text.replace(env!("CARGO_BIN_EXE_open-conduit"), "open-conduit");
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let ids = Regex::new(r"\b(ev|work|run)_[0-9a-z]{13}\b").unwrap();

@@ -12,7 +12,7 @@ fn a_run_is_found_by_the_beginning_of_its_id() {
     let ran = home.run(&["runs", "show", id]).code(0);
     insta::assert_snapshot!(normal::text(&ran.out, &home));
     assert_eq!(home.json(&["runs", "show", &id[.."run_".len() + 5]])["id"], id);
-    let ran = home.run(&["runs", "show", "run_zzzz"]).code(2);
+    let ran = home.run(&["runs", "show", "run_zzzz"]).code(3);
     assert!(ran.err.starts_with("error: "), "{}", ran.err);
     home.run(&["runs", "show", "run_0000000000001"]).code(3);
 }

@@ -53,7 +53,7 @@ async fn a_redacted_output_stays_whole_without_a_daemon() {
     let home = Home::new();
     let ready = home.file("ready");
     let command = format!(
-        ": > {r}; while [ ! -e {g} ]; do echo \"$KEY\"; sleep 0.01; done; printf end",
+        "echo \"$KEY\"; : > {r}; while [ ! -e {g} ]; do echo \"$KEY\"; sleep 0.01; done; printf end",
         r = ready.display(),
         g = home.file("gate").display()
     );

@@ -78,6 +78,10 @@ pub trait WorkWrites {
     /// [`StoreError::Conflict`] when it is not at the revision of `read`.
     fn update_work(&mut self, work: &Work, read: &Work) -> Result<(), StoreError>;
 
+    /// Does to the first `limit` runnable Works of a scope what [`Work::block`] does to one. Returns how
+    /// many. Their states stay, so the feed says nothing.
+    fn block_runnable(&mut self, scope: &ScopeName, blocker: &Blocker, limit: u32) -> Result<u64, StoreError>;
+
     /// Gives a key to a Work for ever.
     ///
     /// # Errors

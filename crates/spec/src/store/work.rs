@@ -211,6 +211,39 @@ pub async fn blocked_works_stand_in_one_list_per_reason(driver: &impl StoreDrive
     assert_eq!(runs, ids(&[2]));
 }
 
+/// Runnable Works of one scope move to their list in queue order, as many as asked for, and no others do.
+pub async fn works_of_a_full_scope_move_together(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let full = Blocker::ScopeFull(main_scope());
+    let queued = |number, at, queue| Work { queue, queued_at: second(at), ..work(number) };
+    let elsewhere = Work { scope: ScopeName::known("main/sub"), ..queued(4, 5, Queue::Runnable) };
+    let samples = [
+        queued(1, 30, Queue::Runnable),
+        queued(2, 10, Queue::Runnable),
+        queued(3, 20, Queue::Runnable),
+        elsewhere,
+        queued(5, 1, Queue::Idle),
+    ];
+    let moved_from = samples[1].clone();
+    write(store, move |tx| samples.iter().try_for_each(|work| tx.insert_work(work))).await;
+    let list = full.clone();
+    let moved = write(store, move |tx| tx.block_runnable(&main_scope(), &list, 2)).await;
+    assert_eq!(moved, 2);
+    let list = full.clone();
+    let (blocked, runnable, one) = read(store, move |snapshot| {
+        let one = snapshot.work(WorkId::from_number(2))?;
+        Ok((snapshot.blocked(&list, 9)?, snapshot.runnable(9)?, one))
+    })
+    .await;
+    let ids = |numbers: &[i64]| numbers.iter().copied().map(WorkId::from_number).collect::<Vec<_>>();
+    assert_eq!(blocked, ids(&[2, 3]));
+    assert_eq!(runnable, ids(&[4, 1]));
+    let revision = moved_from.revision.next();
+    assert_eq!(one, Some(Work { queue: Queue::Blocked(full.clone()), revision, ..moved_from }));
+    let list = full;
+    assert_eq!(write(store, move |tx| tx.block_runnable(&main_scope(), &list, 9)).await, 1);
+}
+
 /// A Work with `count` pending inputs, the Events 1, 2, ….
 async fn with_inputs(driver: &impl StoreDriver, count: i64) -> Vec<Input> {
     write(driver.store(), move |tx| {

@@ -289,3 +289,18 @@ impl ExecutionWrites for Transaction<'_> {
         self.db.write(&INSERT_RESULT, &[int(id.number()), blob(&body)], 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNT_LIVE, EXPIRED, NEXT_EXPIRY, UNSETTLED, UNSTOPPED};
+    use crate::tables::plan::assert_uses;
+
+    #[test]
+    fn executions_that_ended_cost_nothing() {
+        assert_uses(&COUNT_LIVE, "execution_live_scope");
+        assert_uses(&EXPIRED, "execution_lease");
+        assert_uses(&NEXT_EXPIRY, "execution_lease");
+        assert_uses(&UNSETTLED, "execution_unsettled");
+        assert_uses(&UNSTOPPED, "execution_unstopped");
+    }
+}

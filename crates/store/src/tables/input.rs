@@ -14,15 +14,21 @@ macro_rules! select {
 }
 
 static ONE: Sql = Sql::new("read an input", "input", select!(" WHERE work = $1 AND sequence = $2"));
+// The inner query is all in the index; the rows are then found by key.
 static PENDING: Sql = Sql::new(
     "read pending input",
     "input",
-    select!(" WHERE work = $1 AND consumed_by IS NULL ORDER BY sequence LIMIT $2"),
+    select!(
+        " WHERE work = $1 AND sequence IN
+         (SELECT sequence FROM input WHERE work = $1 AND consumed_by IS NULL ORDER BY sequence LIMIT $2)
+         ORDER BY sequence"
+    ),
 );
 static CONSUMED: Sql = Sql::new(
     "read consumed input",
     "input",
-    select!(" WHERE consumed_by = $1 AND sequence > $2 ORDER BY sequence LIMIT $3"),
+    // An Execution has one Work, so this is the order of acceptance, and the index has it.
+    select!(" WHERE consumed_by = $1 AND sequence > $2 ORDER BY work, sequence LIMIT $3"),
 );
 static INSERT: Sql = Sql::new(
     "queue input",
@@ -33,7 +39,8 @@ static INSERT: Sql = Sql::new(
 static CONSUME: Sql = Sql::new(
     "consume input",
     "input",
-    "UPDATE input SET consumed_by = $3 WHERE work = $1 AND sequence <= $2 AND consumed_by IS NULL",
+    "UPDATE input SET consumed_by = $3 WHERE work = $1 AND sequence IN
+     (SELECT sequence FROM input WHERE work = $1 AND consumed_by IS NULL AND sequence <= $2)",
 );
 
 fn decode(columns: &mut Columns<'_>) -> Result<Input, StoreError> {
@@ -89,5 +96,18 @@ impl Transaction<'_> {
     pub(super) fn counted(&mut self, sql: &'static Sql, values: &[Value<'_>]) -> Result<u32, StoreError> {
         let count = self.db.one(sql, values, db::number)?.unwrap_or(0);
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CONSUME, CONSUMED, PENDING};
+    use crate::tables::plan::assert_uses;
+
+    #[test]
+    fn consumed_history_costs_the_next_attempt_nothing() {
+        for sql in [&PENDING, &CONSUME, &CONSUMED] {
+            assert_uses(sql, "input_consumer");
+        }
     }
 }

@@ -269,3 +269,17 @@ impl RouteWrites for Transaction<'_> {
         self.db.write(&DELETE_BLOCK, &[int(lane.number())], 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCKS_DUE, CANDIDATES, IN_LANE, UNPARK};
+    use crate::tables::plan::assert_uses;
+
+    #[test]
+    fn a_backlog_costs_the_next_event_nothing() {
+        assert_uses(&CANDIDATES, "unrouted_candidate");
+        assert_uses(&IN_LANE, "unrouted_lane");
+        assert_uses(&UNPARK, "unrouted_lane");
+        assert_uses(&BLOCKS_DUE, "lane_block_due");
+    }
+}

@@ -186,9 +186,10 @@ const FIRST: &[&str] = &[
         consumed_by {int},
         PRIMARY KEY (work, sequence)
     ) {clustered}",
-    // A standing Work has years of consumed input, and none of it pays for the next attempt.
-    "CREATE INDEX input_pending ON input (work, sequence) WHERE consumed_by IS NULL",
-    "CREATE INDEX input_consumed ON input (consumed_by, sequence) WHERE consumed_by IS NOT NULL",
+    // A standing Work has years of consumed input, and none of it may cost the next attempt. Led by the
+    // consumer, this one index finds what is pending of a Work and what an Execution took; a partial one on
+    // the key's own columns would lose to the key.
+    "CREATE INDEX input_consumer ON input (consumed_by, work, sequence)",
     // States: pending 0, launching 1, running 2, parked 3, completed 4, handoff 5, waiting 6, failed 7,
     // cancelled 8. Below 4 an Execution is live.
     "CREATE TABLE execution (

@@ -6,6 +6,7 @@ use domain::feed::Change;
 use domain::id::{ExecutionId, Revision, Sequence, WorkId};
 use domain::input::Input;
 use domain::store::{StoreError, WorkFilter, WorkReads, WorkWrites};
+use domain::text::ScopeName;
 use domain::work::{Queue, Work, WorkState};
 
 use super::code;
@@ -44,6 +45,12 @@ static BLOCKED: Sql = Sql::new(
     "find blocked Works",
     "work",
     "SELECT id FROM work WHERE queue = 2 AND blocker = $1 ORDER BY queued_at, id LIMIT $2",
+);
+static BLOCK_RUNNABLE: Sql = Sql::new(
+    "move runnable Works to what they wait for",
+    "work",
+    "UPDATE work SET queue = 2, blocker = $1, revision = revision + 1 WHERE id IN
+     (SELECT id FROM work WHERE queue = 1 AND scope = $2 ORDER BY queued_at, id LIMIT $3)",
 );
 static COUNT_BLOCKED: Sql = Sql::new(
     "count blocked Works",
@@ -305,6 +312,11 @@ impl WorkWrites for Transaction<'_> {
         self.feed(Change::Work { id: work.id, state: work.state })
     }
 
+    fn block_runnable(&mut self, scope: &ScopeName, blocker: &Blocker, rows: u32) -> Result<u64, StoreError> {
+        let blocker = blocker.to_string();
+        self.db.count(&BLOCK_RUNNABLE, &[text(&blocker), text(scope.as_str()), limit(rows)])
+    }
+
     fn attach_key(&mut self, key: &Key, work: WorkId) -> Result<(), StoreError> {
         let values = [text(key.source.as_str()), text(key.external_id.as_str()), int(work.number())];
         self.db.write(&ATTACH_KEY, &values, 1)
@@ -321,5 +333,19 @@ impl WorkWrites for Transaction<'_> {
         execution: ExecutionId,
     ) -> Result<u64, StoreError> {
         self.consume(work, until, execution)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCKED, COUNT_RUNNABLE, NEXT_BLOCKER, RUNNABLE};
+    use crate::tables::plan::assert_uses;
+
+    #[test]
+    fn works_that_are_not_due_cost_nothing() {
+        assert_uses(&RUNNABLE, "work_runnable");
+        assert_uses(&COUNT_RUNNABLE, "work_runnable");
+        assert_uses(&BLOCKED, "work_blocked");
+        assert_uses(&NEXT_BLOCKER, "work_blocked");
     }
 }

@@ -32,18 +32,22 @@ pub(crate) async fn watch(args: &WatchArgs, context: &Context) -> Result<Exit, S
     };
     let body: RunBody = client.get(&Route::new(&["runs", id])).await?;
     print(&now(&body), context)?;
-    let mut exit = Exit::of_run(&body.state);
-    while exit.is_none() {
-        let change = changes.next().await?;
-        // The change that led to the state above may still be on its way here.
-        if change.kind == "run" && change.id == body.id && change.state.as_deref() != Some(&body.state) {
-            print(&change, context)?;
-            exit = change.state.as_deref().and_then(Exit::of_run);
+    let mut state = body.state;
+    let exit = loop {
+        if let Some(exit) = Exit::of_run(&state) {
+            break exit;
         }
-    }
+        let change = changes.next().await?;
+        // Changes that led to the state above may still be on their way here.
+        let is_next = change.kind == "run" && change.id == body.id && change.from.as_deref() == Some(&*state);
+        if let Some(entered) = change.state.as_ref().filter(|_state| is_next) {
+            print(&change, context)?;
+            state.clone_from(entered);
+        }
+    };
     let body: RunBody = client.get(&Route::new(&["runs", &body.id])).await?;
     context.out.note(&run::ending(&body));
-    Ok(exit.expect("the loop ends with the run"))
+    Ok(exit)
 }
 
 /// The state a run is in, as the change that led to it.
