@@ -46,7 +46,14 @@ struct Cli {
     #[arg(long, global = true, display_order = 900)]
     json: bool,
     /// The directory with the database, the configuration and the socket [default: ~/.open-conduit]
-    #[arg(long, global = true, value_name = "DIR", env = "OPEN_CONDUIT_HOME", hide_env_values = true, display_order = 901)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "OPEN_CONDUIT_HOME",
+        hide_env_values = true,
+        display_order = 901
+    )]
     home: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -154,8 +161,10 @@ fn one_thread() -> Result<tokio::runtime::Runtime, Stop> {
 
 /// For the daemon. What a second signal cut short is not waited for.
 fn on_many_threads(command: impl Future<Output = Result<Exit, Stop>>) -> Result<Exit, Stop> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| no_runtime(&error))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| no_runtime(&error))?;
     let ended = runtime.block_on(command);
     runtime.shutdown_background();
     ended

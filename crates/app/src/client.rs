@@ -178,9 +178,16 @@ impl Client {
         tokio::time::timeout(ANSWER_TIME_MAX, send).await.map_err(|_elapsed| ClientError::TimedOut)?
     }
 
-    async fn answer<T: DeserializeOwned>(&self, method: Method, route: &Route, body: Bytes) -> Result<T, ClientError> {
+    async fn answer<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        route: &Route,
+        body: Bytes,
+    ) -> Result<T, ClientError> {
         let whole = async { self.send(method, route, body).await?.rest().await };
-        let whole = tokio::time::timeout(ANSWER_TIME_MAX, whole).await.map_err(|_elapsed| ClientError::TimedOut)??;
+        let whole = tokio::time::timeout(ANSWER_TIME_MAX, whole)
+            .await
+            .map_err(|_elapsed| ClientError::TimedOut)??;
         serde_json::from_slice(&whole).map_err(ClientError::Unknown)
     }
 
@@ -189,7 +196,8 @@ impl Client {
         let unreachable =
             |source| ClientError::Unreachable { home: self.home.root().display().to_string(), source };
         let socket = UnixStream::connect(self.home.socket()).await.map_err(unreachable)?;
-        let token = self.home.read_private(&self.home.token()).map_err(ClientError::Token)?.unwrap_or_default();
+        let token =
+            self.home.read_private(&self.home.token()).map_err(ClientError::Token)?.unwrap_or_default();
         let mut request = Request::builder()
             .method(method)
             .uri(&route.0)
@@ -239,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_route_encodes_what_is_not_plain() {
-        let route = Route::new(&["runs", "run_1/../x"]).with("scope", "team/eng").with_some("state", None::<&str>);
+        let route =
+            Route::new(&["runs", "run_1/../x"]).with("scope", "team/eng").with_some("state", None::<&str>);
         assert_eq!(route.with("key", "a b").0, "/v1/runs/run_1%2F..%2Fx?scope=team%2Feng&key=a%20b");
     }
 }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use runtime::{Runtime, Stages};
 use store::{Location, Options, Tape};
 
+use crate::Setting;
 use crate::figure::{Goal, Report, Times};
 use crate::node::{self, Nothing};
 use crate::raw::{Database, Transaction};
-use crate::Setting;
 
 /// Accepts in one recorded batch.
 const BATCH: u64 = 64;
@@ -39,7 +39,8 @@ pub(crate) async fn run(setting: &Setting, report: &mut Report) {
 async fn raw_rate(setting: &Setting) -> f64 {
     let path = setting.fresh("accept-raw").join("conduit.db");
     let tape = Arc::new(Tape::default());
-    let options = Options { inline: true, rehearse: false, tape: Some(Arc::clone(&tape)), ..Options::default() };
+    let options =
+        Options { inline: true, rehearse: false, tape: Some(Arc::clone(&tape)), ..Options::default() };
     let store = store::open(&Location::Sqlite(path.clone()), options).await.expect("a store");
     let (runtime, _stages) = node::runtime(store, vec![Arc::new(Nothing::default())], scope()).await;
     let mut recorded = Vec::new();

@@ -7,10 +7,10 @@ use domain::store::Store;
 use runtime::{Progress, Runtime, Stage, Stages};
 use store::{Location, Options, Tape};
 
+use crate::Setting;
 use crate::figure::{Goal, Report};
 use crate::node::{self, Nothing};
 use crate::raw::{Database, Transaction};
-use crate::Setting;
 
 /// Works in flight.
 const CLIENTS: u64 = 64;
@@ -87,12 +87,7 @@ impl domain::time::Clock for Still {
 }
 
 /// Runs 64 cycles stage by stage and returns what each stage said.
-async fn record(
-    runtime: &Runtime,
-    stages: &mut Stages,
-    tape: &Tape,
-    batch: u64,
-) -> Vec<Vec<store::Spoken>> {
+async fn record(runtime: &Runtime, stages: &mut Stages, tape: &Tape, batch: u64) -> Vec<Vec<store::Spoken>> {
     let mut said = Vec::new();
     tape.take();
     for number in 0..CLIENTS {

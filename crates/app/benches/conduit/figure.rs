@@ -92,9 +92,10 @@ impl Report {
 fn line(figure: &Figure) -> String {
     let limit = figure.limit.map_or(String::new(), |limit| format!("  limit {}", short(limit)));
     let ratio = figure.ratio.map_or(String::new(), |ratio| format!("  ratio {ratio:.2}"));
-    let goal = figure.goal.as_ref().map_or(String::new(), |goal| {
-        format!("  goal {goal} {}", if figure.ok { "met" } else { "MISSED" })
-    });
+    let goal = figure
+        .goal
+        .as_ref()
+        .map_or(String::new(), |goal| format!("  goal {goal} {}", if figure.ok { "met" } else { "MISSED" }));
     format!("{:<52} {:>12} {}{limit}{ratio}{goal}", figure.name, short(figure.value), figure.unit)
 }
 

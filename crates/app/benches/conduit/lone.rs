@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use store::{Location, Options};
 
+use crate::Setting;
 use crate::figure::{Goal, Report, Times};
 use crate::node::{self, Nothing};
 use crate::raw::Database;
-use crate::Setting;
 
 /// Jobs, one after the other.
 const JOBS: u64 = 400;

@@ -42,7 +42,9 @@ fn file_system(setting: &Setting) -> Result<String, String> {
     let mut best: Option<(usize, String)> = None;
     for line in mounts.lines() {
         let mut words = line.split(' ');
-        let (Some(_device), Some(point), Some(kind)) = (words.next(), words.next(), words.next()) else { continue };
+        let (Some(_device), Some(point), Some(kind)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
         if path.starts_with(point) && best.as_ref().is_none_or(|(length, _kind)| point.len() >= *length) {
             best = Some((point.len(), kind.to_owned()));
         }

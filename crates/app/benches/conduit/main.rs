@@ -50,7 +50,9 @@ impl Arguments {
             match word.as_str() {
                 "--json" => arguments.json = Some(value()?.into()),
                 "--only" => arguments.only.push(value()?),
-                "--seconds" => arguments.seconds = value()?.parse().map_err(|_| "--seconds needs a number")?,
+                "--seconds" => {
+                    arguments.seconds = value()?.parse().map_err(|_| "--seconds needs a number")?
+                }
                 "--dir" => arguments.directory = value()?.into(),
                 "--without" if value()? == "postgres" => arguments.without_postgres = true,
                 // Cargo says this to every benchmark.

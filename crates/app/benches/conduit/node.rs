@@ -13,7 +13,8 @@ use domain::route::ActivePolicy;
 use domain::scope::{Binding, EffectiveScope, Route, SecretRef, Settings};
 use domain::store::Store;
 use domain::text::{
-    BindingName, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName, SourceName,
+    BindingName, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
+    SourceName,
 };
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Log, LogRequest, Recovery, RunError,
@@ -56,7 +57,9 @@ impl Executor for Nothing {
     }
 
     fn recover(&self, _segment: Segment) -> BoxFuture<'_, Recovery> {
-        Box::pin(async { Recovery::NotAdoptable { reason: "nothing is left of it".to_owned(), stopped: true } })
+        Box::pin(async {
+            Recovery::NotAdoptable { reason: "nothing is left of it".to_owned(), stopped: true }
+        })
     }
 
     fn observe(&self, _segment: Segment) -> BoxFuture<'_, Result<TurnResult, RunError>> {

@@ -98,7 +98,8 @@ impl Database {
 /// The connection string of another database of the same server.
 fn with_database(server: &str, name: &str) -> String {
     if server.starts_with("postgres") {
-        let (base, query) = server.split_once('?').map_or((server, None), |(base, query)| (base, Some(query)));
+        let (base, query) =
+            server.split_once('?').map_or((server, None), |(base, query)| (base, Some(query)));
         let base = base.rsplit_once('/').map_or(base, |(base, _database)| base);
         query.map_or_else(|| format!("{base}/{name}"), |query| format!("{base}/{name}?{query}"))
     } else {

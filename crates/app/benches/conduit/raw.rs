@@ -88,7 +88,8 @@ impl Database {
 
     /// What a pragma reads back as.
     pub(crate) fn pragma(&self, name: &str) -> String {
-        let value: Value = self.0.pragma_query_value(None, name, |row| row.get(0)).expect("the pragma is known");
+        let value: Value =
+            self.0.pragma_query_value(None, name, |row| row.get(0)).expect("the pragma is known");
         match value {
             Value::Integer(number) => number.to_string(),
             Value::Text(text) => text,
@@ -115,7 +116,8 @@ impl Database {
         for transaction in batch {
             self.0.execute_batch("BEGIN IMMEDIATE").expect("a transaction begins");
             for statement in &transaction.0 {
-                let mut prepared = self.0.prepare_cached(&statement.text).expect("the statement is the store's");
+                let mut prepared =
+                    self.0.prepare_cached(&statement.text).expect("the statement is the store's");
                 bind(&mut prepared, &statement.parameters, n);
                 let mut rows = prepared.raw_query();
                 while rows.next().expect("the statement runs").is_some() {}

@@ -71,7 +71,8 @@ async fn jobs(setting: &Setting, command: &[&str]) -> f64 {
     let start = Instant::now();
     in_flight(&runtime, u64::from(WIDTH) * 2, start, setting.seconds).await;
     let rate = node::ended(&runtime) as f64 / start.elapsed().as_secs_f64();
-    let failed = runtime.metrics().ended.get_or_create(&runtime::metrics::Outcome { outcome: "failed" }).get();
+    let failed =
+        runtime.metrics().ended.get_or_create(&runtime::metrics::Outcome { outcome: "failed" }).get();
     assert_eq!(failed, 0, "every job ends well");
     runtime.shutdown().await.expect("the runtime ends");
     runtime.store().close().await.expect("the store closes");

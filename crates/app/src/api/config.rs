@@ -30,7 +30,8 @@ pub(crate) async fn show(daemon: &Arc<Daemon>) -> Answer {
 /// Compares the home's file with the configuration in force.
 pub(crate) async fn plan(daemon: &Arc<Daemon>) -> Answer {
     let file = home_file(daemon)?;
-    let loaded = crate::config::load(&file.text, file.format, daemon.extensions()).map_err(Failure::config)?;
+    let loaded =
+        crate::config::load(&file.text, file.format, daemon.extensions()).map_err(Failure::config)?;
     let applied = daemon.applied();
     let plan = daemon.plan(&loaded.model);
     Ok(json(&PlanBody {

@@ -102,13 +102,16 @@ pub(crate) async fn doctor(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
 
 fn store(daemon: &Daemon, checks: &mut Checks) {
     let facts = facts(daemon);
-    let fact = |name: &str| facts.iter().find(|(known, _value)| *known == name).map(|(_name, value)| value.as_str());
+    let fact =
+        |name: &str| facts.iter().find(|(known, _value)| *known == name).map(|(_name, value)| value.as_str());
     let engine = fact("engine").unwrap_or("the store");
     let version = fact("version").unwrap_or_default();
     checks.add("store", "ok", format!("{engine} {version} answers").trim_end().replace("  ", " "));
     match fact("clock_stepped_back") {
         Some(step) => {
-            let sentence = format!("the clock stood {step} behind the newest record when the daemon started; set it right");
+            let sentence = format!(
+                "the clock stood {step} behind the newest record when the daemon started; set it right"
+            );
             checks.add("clock", "warning", sentence);
         }
         None => checks.add("clock", "ok", "the clock has not stepped back over a restart"),
@@ -125,7 +128,11 @@ fn config(daemon: &Daemon, checks: &mut Checks) {
     }
     match daemon.home().config() {
         Err(error) => checks.add("config", "warning", error.to_string()),
-        Ok(None) => checks.add("config", "note", "the home has no configuration file; the last applied one is in force"),
+        Ok(None) => checks.add(
+            "config",
+            "note",
+            "the home has no configuration file; the last applied one is in force",
+        ),
         Ok(file) if daemon.is_edited(file.as_ref()) => {
             let sentence = format!(
                 "the file differs from generation {}; `open-conduit config plan` shows how, `config apply` puts it in force",
@@ -172,7 +179,9 @@ fn stands_still(tx: &mut dyn Snapshot, work: &Work) -> Result<Option<&'static st
         (WorkState::Running { execution }, _) => match tx.execution(execution)? {
             None => Some("its run is gone"),
             Some(run) if run.state.is_terminal() => Some("its run has ended"),
-            Some(run) => (run.lease.is_none() && run.outcome.is_none()).then_some("nobody speaks for its run"),
+            Some(run) => {
+                (run.lease.is_none() && run.outcome.is_none()).then_some("nobody speaks for its run")
+            }
         },
         (WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => None,
     })
@@ -200,12 +209,19 @@ impl Look {
         }
         match self.movers.as_slice() {
             [] => {
-                let sentence = format!("each of the {} newest open Works has something that will move it", self.looked_at);
+                let sentence = format!(
+                    "each of the {} newest open Works has something that will move it",
+                    self.looked_at
+                );
                 checks.add("movers", "ok", sentence);
             }
             stuck => {
                 let named = stuck.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join("; ");
-                checks.add("movers", "error", format!("{} Works have nothing that will move them: {named}", stuck.len()));
+                checks.add(
+                    "movers",
+                    "error",
+                    format!("{} Works have nothing that will move them: {named}", stuck.len()),
+                );
             }
         }
     }

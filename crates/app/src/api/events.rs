@@ -16,7 +16,7 @@ use hyper::StatusCode;
 use runtime::ActiveGeneration;
 use runtime::explain::{Answered, Explanation, Fate, Subject};
 use runtime::why;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::body;
@@ -59,7 +59,8 @@ pub(crate) async fn emit(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
     require_json(&asked.parts)?;
     let header = match asked.parts.headers.get("idempotency-key") {
         Some(value) => {
-            let text = value.to_str().map_err(|_source| Failure::bad("`Idempotency-Key` is not plain text"))?;
+            let text =
+                value.to_str().map_err(|_source| Failure::bad("`Idempotency-Key` is not plain text"))?;
             Some(DeliveryId::new(text)?)
         }
         None => None,
@@ -190,18 +191,28 @@ fn outcome(word: &str) -> Result<CheckpointOutcome, Failure> {
     })
 }
 
+/// An Event with its payload as it was written.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    event: EventBody,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<&'a RawValue>,
+}
+
 /// Shows an Event with its payload.
 pub(crate) async fn show(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
     let id = asked.id().to_owned();
-    let (mut body, payload) = read(daemon, "event", move |tx| {
+    let (event, payload) = read(daemon, "event", move |tx| {
         let id = resolve::event(tx, &id)?;
         let event = tx.event(id)?.ok_or_else(|| Failure::not_found("no such Event"))?;
         let payload = tx.payload(event.sequence)?;
         Ok((EventBody::from(&why::link(tx, event)?), payload))
     })
     .await?;
-    body.payload = payload.and_then(|payload| serde_json::from_slice(payload.as_bytes()).ok());
-    Ok(json(&body))
+    let payload: Option<&RawValue> =
+        payload.as_ref().and_then(|payload| serde_json::from_slice(payload.as_bytes()).ok());
+    Ok(json(&Shown { event, payload }))
 }
 
 /// Says what an Event would do, against the generation in force or a proposed configuration. No effect.
@@ -278,7 +289,9 @@ fn explained(explanation: &Explanation, generation: Option<i64>) -> ExplanationB
     };
     match &explanation.fate {
         Fate::Unmatched => {}
-        Fate::Waits { earlier } => body.reason = Some(format!("the Event with sequence {earlier} goes first")),
+        Fate::Waits { earlier } => {
+            body.reason = Some(format!("the Event with sequence {earlier} goes first"))
+        }
         Fate::Held { code, reason } | Fate::Failed { code, reason } | Fate::Refused { code, reason } => {
             body.code = Some(code.to_string());
             body.reason = Some(reason.clone());

@@ -118,7 +118,12 @@ impl Failure {
 
 impl From<config::Problem> for ProblemItem {
     fn from(problem: config::Problem) -> Self {
-        Self { path: problem.path, line: problem.line, code: problem.code.to_owned(), message: problem.message }
+        Self {
+            path: problem.path,
+            line: problem.line,
+            code: problem.code.to_owned(),
+            message: problem.message,
+        }
     }
 }
 
@@ -126,19 +131,22 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (code, detail) = match &error {
             StoreError::Conflict { .. } => (ErrorCode::Conflict, "a record changed meanwhile; try again"),
-            StoreError::Database { .. } => {
-                (ErrorCode::Database, "the database failed; `open-conduit doctor` and the daemon's log say more")
-            }
+            StoreError::Database { .. } => (
+                ErrorCode::Database,
+                "the database failed; `open-conduit doctor` and the daemon's log say more",
+            ),
             StoreError::Corrupt { .. } => {
                 (ErrorCode::CorruptRecord, "a stored record cannot be read; the daemon's log says which")
             }
-            StoreError::Panicked { .. } => {
-                (ErrorCode::Bug, "a transaction failed by a bug and left nothing behind; the daemon's log says more")
-            }
+            StoreError::Panicked { .. } => (
+                ErrorCode::Bug,
+                "a transaction failed by a bug and left nothing behind; the daemon's log says more",
+            ),
             StoreError::Full => (ErrorCode::DiskFull, "the disk of the database is full; free some space"),
-            StoreError::Lost => {
-                (ErrorCode::CommitUnknown, "the database was lost during the commit; send it again under the same id")
-            }
+            StoreError::Lost => (
+                ErrorCode::CommitUnknown,
+                "the database was lost during the commit; send it again under the same id",
+            ),
             StoreError::Locked => (ErrorCode::DatabaseLocked, "another process uses the database"),
             StoreError::Closed => (ErrorCode::StoreClosed, "the daemon is stopping; try again when it runs"),
         };
@@ -188,10 +196,13 @@ impl From<ApplyError> for Failure {
         let problem = match error {
             ApplyError::Store(store) => return Self::from(store),
             ApplyError::Conflict => return Self::new(ErrorCode::ConfigConflict, error.to_string()),
-            ApplyError::Route { scope, route, reason } => item(format!("scopes.{scope}.routes.{route}"), reason),
+            ApplyError::Route { scope, route, reason } => {
+                item(format!("scopes.{scope}.routes.{route}"), reason)
+            }
             ApplyError::Text(reason) => item(String::new(), reason),
         };
-        let failure = Self::new(ErrorCode::InvalidConfig, "the configuration has a problem; nothing was changed");
+        let failure =
+            Self::new(ErrorCode::InvalidConfig, "the configuration has a problem; nothing was changed");
         Self { problems: vec![problem], ..failure }
     }
 }

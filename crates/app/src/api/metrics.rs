@@ -45,7 +45,8 @@ pub(crate) async fn metrics(daemon: &Arc<Daemon>) -> Answer {
         ours.register(name, help, gauge);
     }
     let mut text = String::new();
-    encode(&mut text, &registry).map_err(|_source| Failure::new(ErrorCode::Bug, "metrics could not be written"))?;
+    encode(&mut text, &registry)
+        .map_err(|_source| Failure::new(ErrorCode::Bug, "metrics could not be written"))?;
     let mut response = Response::new(Body::full(text));
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);

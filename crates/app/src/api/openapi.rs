@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::route::{Operation, ROUTES, Route};
 use super::types::{
-    AcceptedBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody, EventBody, ExplainBody,
-    ExplanationBody, HealthBody, Page, PlanBody, Problem, RunBody, StatusBody, WhyBody, WorkBody,
+    AcceptedBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody, EventBody,
+    ExplainBody, ExplanationBody, HealthBody, Page, PlanBody, Problem, RunBody, StatusBody, WhyBody,
+    WorkBody,
 };
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
@@ -148,11 +149,25 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
         }
         Operation::ExplainEvent => {
             let request = Some(g.subschema_for::<ExplainBody>().to_value());
-            answers!(g, "explainEvent", "Say what an Event would do, without effect", ExplanationBody, request, &[200])
+            answers!(
+                g,
+                "explainEvent",
+                "Say what an Event would do, without effect",
+                ExplanationBody,
+                request,
+                &[200]
+            )
         }
         Operation::ApplyConfig => {
             let request = Some(g.subschema_for::<ApplyBody>().to_value());
-            answers!(g, "applyConfig", "Apply a configuration; a bad one changes nothing", AppliedBody, request, &[200])
+            answers!(
+                g,
+                "applyConfig",
+                "Apply a configuration; a bad one changes nothing",
+                AppliedBody,
+                request,
+                &[200]
+            )
         }
         Operation::ListEvents => answers!(g, "listEvents", "List Events, newest first", Page<EventBody>),
         Operation::ShowEvent => answers!(g, "showEvent", "Show an Event with its payload", EventBody),
@@ -163,15 +178,19 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
         Operation::ShowRun => answers!(g, "showRun", "Show a run", RunBody),
         Operation::RunWhy => answers!(g, "whyRun", "Say why a run started", WhyBody),
         Operation::ShowConfig => answers!(g, "showConfig", "Show the configuration in force", ConfigBody),
-        Operation::PlanConfig => answers!(g, "planConfig", "Say what applying the home's file would change", PlanBody),
+        Operation::PlanConfig => {
+            answers!(g, "planConfig", "Say what applying the home's file would change", PlanBody)
+        }
         Operation::Doctor => answers!(g, "doctor", "Look for what is wrong", DoctorBody),
         Operation::Status => answers!(g, "status", "Show the state of the daemon", StatusBody),
         Operation::Health => answers!(g, "health", "Say that the daemon answers", HealthBody),
         Operation::OpenApi => other("openapi", "This document", "application/json"),
         Operation::Metrics => other("metrics", "What the daemon counts", "application/openmetrics-text"),
-        Operation::Stream => {
-            other("stream", "Follow the change feed: each event's id is a cursor to resume from", "text/event-stream")
-        }
+        Operation::Stream => other(
+            "stream",
+            "Follow the change feed: each event's id is a cursor to resume from",
+            "text/event-stream",
+        ),
         Operation::RunLog => other(
             "runLog",
             "Read a piece of a run's output; `X-Log-From` and `X-Log-Size` say which, `X-Run-State` whether more comes",

@@ -108,7 +108,8 @@ pub(crate) fn admit_origin(parts: &Parts) -> Result<(), Failure> {
     let own = host(parts);
     let origin_is_ours = parts.headers.get_all(ORIGIN).iter().all(|origin| {
         let origin = origin.to_str().ok();
-        let authority = origin.and_then(|origin| origin.strip_prefix("http://").or(origin.strip_prefix("https://")));
+        let authority =
+            origin.and_then(|origin| origin.strip_prefix("http://").or(origin.strip_prefix("https://")));
         authority.is_some() && authority == own
     });
     if site_is_ours && origin_is_ours {
@@ -128,7 +129,8 @@ pub(crate) fn admit_token(headers: &HeaderMap, tokens: &Tokens, now: Timestamp) 
     match (first, second) {
         (Some(value), None) if tokens.admit(value.as_bytes(), now) => Ok(()),
         (Some(_) | None, _) => {
-            let detail = "send `Authorization: Bearer` with the token that is in the file `token` of the home";
+            let detail =
+                "send `Authorization: Bearer` with the token that is in the file `token` of the home";
             Err(Failure::new(ErrorCode::Unauthorized, detail).closing())
         }
     }
@@ -176,8 +178,16 @@ mod tests {
             assert!(hosts().admit(public), "{public}");
         }
         for foreign in [
-            "", "localhost", "localhost:80", "127.0.0.1", "127.0.0.2:7717", "evil.test:7717", "localhost.evil.test:7717",
-            "hooks.example.com.evil.test", "x.hooks.example.com", "hooks.example.com:x",
+            "",
+            "localhost",
+            "localhost:80",
+            "127.0.0.1",
+            "127.0.0.2:7717",
+            "evil.test:7717",
+            "localhost.evil.test:7717",
+            "hooks.example.com.evil.test",
+            "x.hooks.example.com",
+            "hooks.example.com:x",
         ] {
             assert!(!hosts().admit(foreign), "{foreign}");
         }

@@ -21,9 +21,7 @@ fn resolve<T: Copy + ToString>(
     match found.as_slice() {
         [] => Err(nothing().into()),
         [one] => Ok(*one),
-        several => {
-            Err(Failure::ambiguous(what, several.iter().map(ToString::to_string).collect()).into())
-        }
+        several => Err(Failure::ambiguous(what, several.iter().map(ToString::to_string).collect()).into()),
     }
 }
 

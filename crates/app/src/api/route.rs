@@ -175,7 +175,9 @@ mod tests {
         leads(&Method::POST, "/v1/events/explain", Some((Operation::ExplainEvent, ["", ""])));
         leads(&Method::GET, "/v1/runs/r/log", Some((Operation::RunLog, ["r", ""])));
         leads(&Method::GET, "/v1/runs/r/artifacts/a/b", Some((Operation::RunArtifact, ["r", "a/b"])));
-        for nowhere in ["/", "", "/v1", "/v1/events/", "/v1/runs//log", "/v1/runs/r/artifacts/", "/v1/runs/r/log/x"] {
+        for nowhere in
+            ["/", "", "/v1", "/v1/events/", "/v1/runs//log", "/v1/runs/r/artifacts/", "/v1/runs/r/log/x"]
+        {
             leads(&Method::GET, nowhere, None);
         }
     }

@@ -131,7 +131,8 @@ async fn executor(daemon: &Arc<Daemon>, asked: &Asked) -> Result<(Execution, Arc
     let execution = read(daemon, "run", move |tx| execution(tx, &id)).await?;
     let executor = daemon.runtime().registry().executor(&execution.executor).cloned();
     let executor = executor.ok_or_else(|| {
-        let detail = format!("executor `{}` is no longer here, and it has the run's files", execution.executor);
+        let detail =
+            format!("executor `{}` is no longer here, and it has the run's files", execution.executor);
         Failure::new(ErrorCode::LogUnavailable, detail)
     })?;
     Ok((execution, executor))
@@ -244,6 +245,9 @@ mod tests {
 
     #[test]
     fn a_name_cannot_leave_its_quotes() {
-        assert_eq!(disposition("out/a b\".html\r\nX: y").to_str().unwrap(), "attachment; filename=\"a_b_.html__X__y\"");
+        assert_eq!(
+            disposition("out/a b\".html\r\nX: y").to_str().unwrap(),
+            "attachment; filename=\"a_b_.html__X__y\""
+        );
     }
 }

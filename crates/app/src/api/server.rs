@@ -62,7 +62,11 @@ impl Asked {
     pub(crate) async fn json_or_empty<T: DeserializeOwned + Default>(self) -> Result<T, Failure> {
         require_json(&self.parts)?;
         let body = body::read(self.body, BODY_BYTES_MAX).await?;
-        if body.is_empty() { Ok(T::default()) } else { serde_json::from_slice(&body).map_err(|error| not_that(&error)) }
+        if body.is_empty() {
+            Ok(T::default())
+        } else {
+            serde_json::from_slice(&body).map_err(|error| not_that(&error))
+        }
     }
 }
 
@@ -77,7 +81,9 @@ pub(crate) fn not_that(error: &serde_json::Error) -> Failure {
         ),
         serde_json::error::Category::Io
         | serde_json::error::Category::Syntax
-        | serde_json::error::Category::Eof => format!("the body is not JSON, at line {line}, column {column}"),
+        | serde_json::error::Category::Eof => {
+            format!("the body is not JSON, at line {line}, column {column}")
+        }
     })
 }
 
@@ -146,7 +152,9 @@ impl Server {
             Found::Route(route, captures) => (route, captures),
             Found::OtherMethod(allow) => return Err(Failure::method(allow)),
             Found::Nothing => {
-                return Err(Failure::not_found("there is nothing at this path; /v1/openapi.json lists what there is"));
+                return Err(Failure::not_found(
+                    "there is nothing at this path; /v1/openapi.json lists what there is",
+                ));
             }
         };
         let query = Query::read(parts.uri.query(), route.query)?;

@@ -20,15 +20,23 @@ pub(crate) fn of_explanation(explanation: &Explanation) -> Vec<String> {
         because.as_ref().map_or_else(String::new, |(_code, reason)| format!(": {reason}"))
     };
     lines.push(match &explanation.fate {
-        Fate::Unmatched => format!("No route of scope `{scope}` takes it; it would be kept and start nothing."),
+        Fate::Unmatched => {
+            format!("No route of scope `{scope}` takes it; it would be kept and start nothing.")
+        }
         Fate::Held { reason, .. } => format!("It would wait: {reason}."),
         Fate::Waits { earlier } => {
             format!("It would wait behind the Event with sequence {earlier}, which is not routed yet.")
         }
-        Fate::Failed { reason, .. } => format!("It would be tried again, and set aside in the end: {reason}."),
-        Fate::Refused { reason, .. } => format!("It would be tried again, and set aside in the end: {reason}."),
+        Fate::Failed { reason, .. } => {
+            format!("It would be tried again, and set aside in the end: {reason}.")
+        }
+        Fate::Refused { reason, .. } => {
+            format!("It would be tried again, and set aside in the end: {reason}.")
+        }
         Fate::Decided { outcome, work, creates, because: why, .. } => match (outcome, work, creates) {
-            (CheckpointOutcome::Routed, _, true) => "It would make a new Work and be its first input.".to_owned(),
+            (CheckpointOutcome::Routed, _, true) => {
+                "It would make a new Work and be its first input.".to_owned()
+            }
             (CheckpointOutcome::Routed, Some(work), false) => format!("It would be input of {work}."),
             (CheckpointOutcome::Routed, None, false) => "It would be input of a Work.".to_owned(),
             (CheckpointOutcome::Unmatched, ..) => "It would match no route.".to_owned(),

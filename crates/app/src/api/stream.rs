@@ -168,7 +168,8 @@ impl Follow {
 fn write_event(text: &mut String, row: &FeedRow, body: &ChangeBody) {
     let data = serde_json::to_string(body).expect("texts are JSON");
     let cursor = query::cursor(Cursor::Feed, row.sequence.number());
-    write!(text, "id: {cursor}\nevent: change\ndata: {data}\n\n").expect("a string takes whatever is written");
+    write!(text, "id: {cursor}\nevent: change\ndata: {data}\n\n")
+        .expect("a string takes whatever is written");
 }
 
 fn in_scope(tx: &mut dyn Snapshot, row: &FeedRow, scope: Option<&ScopeName>) -> Result<bool, StoreError> {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use domain::outcome::{Artifact, Outcome, TurnResult};
 use domain::text::ExecutorName;
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, ExecutionId, Executor, Log, LogRequest, Recovery, RunError,
-    RunRequest, Segment, Stopped,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, ExecutionId, Executor, Log, LogRequest, Recovery,
+    RunError, RunRequest, Segment, Stopped,
 };
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -137,7 +137,11 @@ impl Executor for Fake {
                 std::future::pending::<()>().await;
             }
             let artifacts = vec![Artifact { path: "out/report.html".to_owned(), bytes: 21 }];
-            Ok(TurnResult { summary: Some("done".to_owned()), artifacts, ..TurnResult::of(Outcome::Completed) })
+            Ok(TurnResult {
+                summary: Some("done".to_owned()),
+                artifacts,
+                ..TurnResult::of(Outcome::Completed)
+            })
         })
     }
 
@@ -157,7 +161,9 @@ impl Executor for Fake {
         const OUTPUT: &[u8] = b"one\ntwo\n<script>alert(1)</script>\n";
         let size = OUTPUT.len();
         let from = usize::try_from(request.from)
-            .unwrap_or_else(|_negative| size.saturating_sub(usize::try_from(request.from.unsigned_abs()).unwrap()))
+            .unwrap_or_else(|_negative| {
+                size.saturating_sub(usize::try_from(request.from.unsigned_abs()).unwrap())
+            })
             .min(size);
         let bytes = OUTPUT[from..size.min(from + request.bytes_max)].to_vec();
         Box::pin(std::future::ready(Ok(Log { from: from as u64, bytes, size: size as u64 })))

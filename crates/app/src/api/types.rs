@@ -433,21 +433,6 @@ pub(crate) struct ChangeBody {
     pub(crate) work: Option<String>,
 }
 
-/// A scope, as the generation in force has it.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ScopeBody {
-    pub(crate) name: String,
-    pub(crate) parent: Option<String>,
-    pub(crate) disabled: bool,
-    pub(crate) concurrency: u32,
-    pub(crate) timeout_seconds: u64,
-    /// In the order in which they are asked, inherited ones included.
-    pub(crate) routes: Vec<String>,
-    pub(crate) bindings: Vec<String>,
-    /// Entries of extensions.
-    pub(crate) entries: Vec<String>,
-}
-
 /// The shape of a row of `usage`, for the document that describes the interface.
 #[derive(JsonSchema)]
 #[schemars(rename = "Usage")]

@@ -32,7 +32,11 @@ pub(super) async fn run(command: ConfigCommand, context: &Context) -> Result<Exi
 }
 
 /// Prints what changes, and what waits for the next start.
-fn print_changes(changes: &[PlanChangeBody], restart_required: &[String], context: &Context) -> Result<(), Stop> {
+fn print_changes(
+    changes: &[PlanChangeBody],
+    restart_required: &[String],
+    context: &Context,
+) -> Result<(), Stop> {
     for change in changes {
         let sign = match change.what.as_str() {
             "added" => Word::new("+", Tone::Good),

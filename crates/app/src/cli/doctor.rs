@@ -37,7 +37,10 @@ pub(super) async fn doctor(args: &DoctorArgs, context: &Context) -> Result<Exit,
         }
         for webhook in &found.webhooks {
             out.line(format!("  {}", webhook.url))?;
-            out.line(format!("    entry `{}` of scope `{}`: {}", webhook.entry, webhook.scope, webhook.takes))?;
+            out.line(format!(
+                "    entry `{}` of scope `{}`: {}",
+                webhook.entry, webhook.scope, webhook.takes
+            ))?;
         }
     }
     Ok(if found.ok { Exit::DONE } else { Exit::FAILED })

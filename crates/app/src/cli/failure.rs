@@ -98,7 +98,8 @@ impl From<ClientError> for Stop {
         let failure = match error {
             ClientError::Unreachable { ref source, .. } => {
                 // Where simply nobody is there, the system's words for it add nothing.
-                let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused].contains(&source.kind());
+                let nobody =
+                    [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused].contains(&source.kind());
                 let detail = if nobody { error.to_string() } else { chain(&error) };
                 Failure::new(Exit::UNREACHABLE, "daemon_unreachable", detail)
                     .hint("start one with `open-conduit up`, or name another home with --home")
@@ -119,7 +120,9 @@ impl From<ClientError> for Stop {
 
 fn refused(problem: Problem) -> Failure {
     let hint = match problem.code.as_str() {
-        "unauthorized" => Some("the token in the home is made by the daemon of that home; is it the right --home?"),
+        "unauthorized" => {
+            Some("the token in the home is made by the daemon of that home; is it the right --home?")
+        }
         "no_config_file" => Some("`open-conduit up` writes one to begin with"),
         "invalid_config" => Some("`open-conduit config check` shows every problem without a daemon"),
         _says_enough => None,
@@ -130,9 +133,10 @@ fn refused(problem: Problem) -> Failure {
 impl From<HomeError> for Stop {
     fn from(error: HomeError) -> Self {
         let exit = match error {
-            HomeError::Nowhere | HomeError::TooLong { .. } | HomeError::TwoConfigs | HomeError::ConfigTooLarge { .. } => {
-                Exit::USAGE
-            }
+            HomeError::Nowhere
+            | HomeError::TooLong { .. }
+            | HomeError::TwoConfigs
+            | HomeError::ConfigTooLarge { .. } => Exit::USAGE,
             HomeError::OpenToOthers { .. } => Exit::NOT_ALLOWED,
             HomeError::Io { .. } => Exit::FAILED,
         };

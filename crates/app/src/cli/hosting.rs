@@ -42,11 +42,13 @@ impl Hosted {
     /// Starts a daemon in a home.
     pub(super) async fn start(home: &Home) -> Result<Self, Stop> {
         // From here on a signal asks for a stop in order, also while the daemon starts.
-        let signals = Signals::listen()
-            .map_err(|error| Failure::new(Exit::FAILED, "system", format!("cannot listen for signals: {error}")))?;
+        let signals = Signals::listen().map_err(|error| {
+            Failure::new(Exit::FAILED, "system", format!("cannot listen for signals: {error}"))
+        })?;
         home.create()?;
-        let options = Options::bundled(home, "/proc/self/exe".into(), env::variables())
-            .map_err(|error| Failure::new(Exit::FAILED, "home", format!("cannot make the runs' directory: {error}")))?;
+        let options = Options::bundled(home, "/proc/self/exe".into(), env::variables()).map_err(|error| {
+            Failure::new(Exit::FAILED, "home", format!("cannot make the runs' directory: {error}"))
+        })?;
         let running = daemon::start(home.clone(), options).await.map_err(not_started)?;
         Ok(Self { running, signals })
     }
@@ -96,7 +98,9 @@ impl Places {
             out.line(format!("  API       http://{address}  (token in {}/token)", self.home))?;
         }
         match self.webhook_address {
-            Some(address) => out.line(format!("  webhooks  http://{address}  (for a proxy or tunnel of yours)")),
+            Some(address) => {
+                out.line(format!("  webhooks  http://{address}  (for a proxy or tunnel of yours)"))
+            }
             None => out.line("  webhooks  off"),
         }
     }
@@ -119,13 +123,18 @@ fn not_started(error: DaemonError) -> Stop {
                 let config::Problem { path, line, code, message } = problem;
                 ProblemItem { path, line, code: code.to_owned(), message }
             });
-            Failure::new(Exit::USAGE, "invalid_config", "the configuration file is not valid, and none is in force yet")
-                .problems(items.collect())
-                .hint("mend it, and see what is left with `open-conduit config check`")
+            Failure::new(
+                Exit::USAGE,
+                "invalid_config",
+                "the configuration file is not valid, and none is in force yet",
+            )
+            .problems(items.collect())
+            .hint("mend it, and see what is left with `open-conduit config check`")
         }
         DaemonError::Home(error) => return error.into(),
-        DaemonError::Listen { .. } => Failure::new(Exit::CONFLICT, error.code(), chain(&error))
-            .hint("another program has the address; choose another one in the [daemon] table of the configuration"),
+        DaemonError::Listen { .. } => Failure::new(Exit::CONFLICT, error.code(), chain(&error)).hint(
+            "another program has the address; choose another one in the [daemon] table of the configuration",
+        ),
         DaemonError::Store(_) | DaemonError::Token(_) | DaemonError::Apply(_) | DaemonError::Open { .. } => {
             Failure::new(Exit::FAILED, error.code(), chain(&error))
         }

@@ -70,7 +70,8 @@ impl Output {
     /// # Errors
     /// [`Stop`] when nobody reads any more.
     pub(crate) fn words(&self, words: &[Word]) -> Result<(), Stop> {
-        let painted: Vec<String> = words.iter().map(|word| self.paint(&printable(&word.text), word.tone)).collect();
+        let painted: Vec<String> =
+            words.iter().map(|word| self.paint(&printable(&word.text), word.tone)).collect();
         raw_line(&painted.join("  "))
     }
 
@@ -113,7 +114,10 @@ impl Output {
     /// # Errors
     /// [`Stop`] when nobody reads any more.
     pub(crate) fn table(&self, table: &Table) -> Result<(), Stop> {
-        table.lines(self.columns, |text, tone| self.paint(text, tone)).iter().try_for_each(|line| raw_line(line))
+        table
+            .lines(self.columns, |text, tone| self.paint(text, tone))
+            .iter()
+            .try_for_each(|line| raw_line(line))
     }
 
     /// Says something about the answer, to people only.
@@ -137,7 +141,8 @@ impl Output {
             write!(text, "\n  {line}{path}{}", item.message).expect("a string takes whatever is written");
         }
         if !problem.candidates.is_empty() {
-            write!(text, "\n  one of {}", problem.candidates.join(", ")).expect("a string takes whatever is written");
+            write!(text, "\n  one of {}", problem.candidates.join(", "))
+                .expect("a string takes whatever is written");
         }
         if let Some(hint) = &failure.hint {
             write!(text, "\n\nhint: {hint}").expect("a string takes whatever is written");

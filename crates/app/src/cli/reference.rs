@@ -71,7 +71,9 @@ fn write_command(command: &Command, text: &mut String) {
 }
 
 fn is_own(argument: &Arg) -> bool {
-    !argument.is_global_set() && !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
+    !argument.is_global_set()
+        && !argument.is_hide_set()
+        && !matches!(argument.get_id().as_str(), "help" | "version")
 }
 
 fn write_about(command: &Command, text: &mut String) {
@@ -87,10 +89,18 @@ fn write_arguments<'a>(arguments: impl Iterator<Item = &'a Arg>, text: &mut Stri
         let values: Vec<String> =
             argument.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
         let takes_value = argument.get_action().takes_values();
-        let values = if values.is_empty() || !takes_value { String::new() } else { format!(": {}", values.join(", ")) };
+        let values = if values.is_empty() || !takes_value {
+            String::new()
+        } else {
+            format!(": {}", values.join(", "))
+        };
         let default: Vec<String> =
             argument.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
-        let default = if default.is_empty() || !takes_value { String::new() } else { format!(" (default {})", default.join(" ")) };
+        let default = if default.is_empty() || !takes_value {
+            String::new()
+        } else {
+            format!(" (default {})", default.join(" "))
+        };
         // A bar would end the cell.
         let name = spelling(argument).replace('|', "\\|");
         add(text, format_args!("| `{name}` | {help}{values}{default} |\n"));

@@ -24,7 +24,9 @@ pub(super) async fn status(_args: &StatusArgs, context: &Context) -> Result<Exit
     out.fields(&fields(&status, context))?;
     if status.config_edited {
         out.line("")?;
-        out.sentence("The configuration file differs from what is in force. `open-conduit config plan` shows how.")?;
+        out.sentence(
+            "The configuration file differs from what is in force. `open-conduit config plan` shows how.",
+        )?;
     }
     if !status.blocked.is_empty() {
         out.line("")?;
@@ -56,7 +58,10 @@ fn fields(status: &StatusBody, context: &Context) -> Vec<Field> {
         Field::new("version", status.version.as_str()),
         Field::new("home", status.home.as_str()),
         Field::new("API", format!("http://{}", status.api_address)),
-        Field::new("webhooks", status.webhook_address.as_ref().map_or("off".to_owned(), |at| format!("http://{at}"))),
+        Field::new(
+            "webhooks",
+            status.webhook_address.as_ref().map_or("off".to_owned(), |at| format!("http://{at}")),
+        ),
         Field::new("configuration", generation),
         Field::new("running", count(i64::try_from(status.running).unwrap_or(i64::MAX), "run", "runs")),
         Field::new("queued", at_most(status.runnable, "Work", "Works")),

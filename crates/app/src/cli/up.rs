@@ -91,7 +91,9 @@ async fn is_up(client: &Client, context: &Context) -> Result<Option<Exit>, Stop>
                 context.out.object(&status)?;
             } else {
                 let since = time::ago(&status.started_at, context.now);
-                context.out.sentence(&format!("Open Conduit is up already in {}, started {since}.", status.home))?;
+                context
+                    .out
+                    .sentence(&format!("Open Conduit is up already in {}, started {since}.", status.home))?;
                 context.out.sentence("`open-conduit status` shows more.")?;
             }
             Ok(Some(Exit::DONE))
@@ -156,16 +158,22 @@ fn print_rest(first: Option<&First>, context: &Context) -> Result<(), Stop> {
     out.heading("Worth typing next, in another terminal:")?;
     out.line("")?;
     match first {
-        Some(first) => print_commands(context, &[
-            ("runs list", "every run, newest first"),
-            (&format!("runs why {}", first.run.id), "why this one started"),
-            ("events emit --help", "send an Event of your own"),
-        ])?,
-        None => print_commands(context, &[
-            ("status", "what there is to do"),
-            ("runs list", "every run, newest first"),
-            ("events tail", "what arrives, as it arrives"),
-        ])?,
+        Some(first) => print_commands(
+            context,
+            &[
+                ("runs list", "every run, newest first"),
+                (&format!("runs why {}", first.run.id), "why this one started"),
+                ("events emit --help", "send an Event of your own"),
+            ],
+        )?,
+        None => print_commands(
+            context,
+            &[
+                ("status", "what there is to do"),
+                ("runs list", "every run, newest first"),
+                ("events tail", "what arrives, as it arrives"),
+            ],
+        )?,
     }
     out.line("")?;
     out.line("Ctrl-C stops the daemon. Runs go on, and the next start finds them again.")
@@ -173,11 +181,15 @@ fn print_rest(first: Option<&First>, context: &Context) -> Result<(), Stop> {
 
 fn print_first(first: &First, context: &Context) -> Result<(), Stop> {
     let (out, run) = (&context.out, &first.run);
-    let took = run::took(run, context.now).map(|took| format!(" in {}", time::span(took))).unwrap_or_default();
+    let took =
+        run::took(run, context.now).map(|took| format!(" in {}", time::span(took))).unwrap_or_default();
     out.heading("A first Event went all the way:")?;
     out.line("")?;
     let width = run.work.len();
-    out.line(format!("  {:width$}  {} arrived from {}", first.event, run.trigger.event_type, run.trigger.source))?;
+    out.line(format!(
+        "  {:width$}  {} arrived from {}",
+        first.event, run.trigger.event_type, run.trigger.source
+    ))?;
     out.line(format!("  {:width$}  {}, the Work it became input of", run.work, run.work_kind))?;
     out.line(format!("  {:width$}  {}{took}, by binding {}", run.id, run.state, run.binding))?;
     out.line("")?;

@@ -27,8 +27,8 @@ use super::{Addresses, Daemon, Options, STREAMS_MAX, upkeep};
 use crate::api::posture::Hosts;
 use crate::api::server::Server;
 use crate::auth::{self, TokenError, Tokens};
-use crate::config::{Listeners, Problem, canonical, load_model};
 use crate::config::secrets::SecretReader;
+use crate::config::{Listeners, Problem, canonical, load_model};
 use crate::home::{Home, HomeError};
 use crate::listener::ingress::Table;
 use crate::listener::webhook::Webhooks;
@@ -169,9 +169,8 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
 fn read_scopes(extensions: Extensions) -> runtime::generation::ReadScopes {
     Arc::new(move |text| {
         let model = canonical::parse(text).map_err(|error| error.to_string())?;
-        let loaded = load_model(model, &extensions).map_err(|problems| {
-            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-        })?;
+        let loaded = load_model(model, &extensions)
+            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         Ok::<BTreeMap<ScopeName, _>, String>(loaded.scopes)
     })
 }
@@ -185,7 +184,9 @@ async fn prepare(daemon: &Arc<Daemon>) -> Result<(), DaemonError> {
     let file = daemon.home().config()?;
     if daemon.applied().number == 0 {
         let Some(file) = file else {
-            tracing::warn!("the home has no configuration, so nothing is accepted; `open-conduit config apply` sets one");
+            tracing::warn!(
+                "the home has no configuration, so nothing is accepted; `open-conduit config apply` sets one"
+            );
             return Ok(());
         };
         return match daemon.apply(&file.text, file.format).await {
@@ -203,7 +204,11 @@ async fn prepare(daemon: &Arc<Daemon>) -> Result<(), DaemonError> {
     Ok(())
 }
 
-async fn listen(daemon: &Arc<Daemon>, lock: &HomeLock, takes_webhooks: bool) -> Result<SocketFile, DaemonError> {
+async fn listen(
+    daemon: &Arc<Daemon>,
+    lock: &HomeLock,
+    takes_webhooks: bool,
+) -> Result<SocketFile, DaemonError> {
     let listeners = match &daemon.applied().model {
         Some(model) => Listeners::of(&model.daemon).map_err(DaemonError::Config)?,
         None => Listeners::of(&crate::config::model::Daemon::default()).map_err(DaemonError::Config)?,
@@ -215,11 +220,10 @@ async fn listen(daemon: &Arc<Daemon>, lock: &HomeLock, takes_webhooks: bool) -> 
     };
     let path = daemon.home().socket();
     let place = path.display().to_string();
-    let (unix, file) = SocketFile::bind(path, lock).map_err(|source| DaemonError::Listen { place, source })?;
-    let addresses = Addresses {
-        api: Some(api.1),
-        webhooks: webhooks.as_ref().map(|(_listener, address)| *address),
-    };
+    let (unix, file) =
+        SocketFile::bind(path, lock).map_err(|source| DaemonError::Listen { place, source })?;
+    let addresses =
+        Addresses { api: Some(api.1), webhooks: webhooks.as_ref().map(|(_listener, address)| *address) };
     *daemon.addresses.write().unwrap_or_else(PoisonError::into_inner) = addresses;
 
     // Behind a proxy the API is addressed by the proxy's names; otherwise only by the machine's own.

@@ -47,9 +47,10 @@ impl Table {
                 let Some(receiver) = receiver(scope, entry, ingresses, secrets) else { continue };
                 let prefix = receiver.prepared.path_prefix();
                 let path = format!("/{prefix}/{}/{}", receiver.scope, receiver.entry);
-                let kept = before.receivers.get(&path).filter(|known| {
-                    known.prepared.namespace() != receiver.prepared.namespace()
-                });
+                let kept = before
+                    .receivers
+                    .get(&path)
+                    .filter(|known| known.prepared.namespace() != receiver.prepared.namespace());
                 let receiver = kept.map_or_else(|| Arc::new(receiver), Arc::clone);
                 receivers.insert(path, receiver);
             }

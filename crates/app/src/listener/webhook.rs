@@ -51,7 +51,8 @@ impl Webhooks {
         if parts.method != Method::POST {
             return Err(Failure::method("POST").closing());
         }
-        let path = percent_decode_str(parts.uri.path()).decode_utf8().map_err(|_source| not_found().closing())?;
+        let path =
+            percent_decode_str(parts.uri.path()).decode_utf8().map_err(|_source| not_found().closing())?;
         let table = self.daemon.ingress();
         let Some((receiver, tail)) = table.find(&path) else { return Err(not_found().closing()) };
         let bytes = body::read(body, receiver.prepared.body_bytes_max()).await?;
@@ -63,12 +64,15 @@ impl Webhooks {
     }
 
     fn request(&self, parts: &Parts, tail: &str, body: Vec<u8>) -> Result<HttpDelivery, Failure> {
-        let fresh_id = auth::random_text()
-            .map_err(|_source| Failure::new(ErrorCode::EntryUnavailable, "the delivery cannot be taken now"))?;
+        let fresh_id = auth::random_text().map_err(|_source| {
+            Failure::new(ErrorCode::EntryUnavailable, "the delivery cannot be taken now")
+        })?;
         let headers = parts.headers.iter();
         Ok(HttpDelivery {
             path_tail: tail.to_owned(),
-            headers: headers.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect(),
+            headers: headers
+                .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+                .collect(),
             body,
             received_at: self.daemon.store().now(),
             fresh_id,
@@ -134,7 +138,8 @@ fn refused(receiver: &Receiver, refusal: IngressRefusal) -> Failure {
         }
         IngressRefusal::Unauthorized => {
             tracing::info!(%scope, %entry, "a webhook had a missing or wrong signature");
-            let detail = "the signature is missing or does not match the body; compare the secret at both ends";
+            let detail =
+                "the signature is missing or does not match the body; compare the secret at both ends";
             Failure::new(ErrorCode::Unauthorized, detail)
         }
         IngressRefusal::Malformed(reason) => {
@@ -143,7 +148,10 @@ fn refused(receiver: &Receiver, refusal: IngressRefusal) -> Failure {
         }
         IngressRefusal::Unavailable(reason) => {
             tracing::error!(%scope, %entry, reason, "an entry cannot check webhooks");
-            Failure::new(ErrorCode::EntryUnavailable, "the delivery cannot be checked now; send it again later")
+            Failure::new(
+                ErrorCode::EntryUnavailable,
+                "the delivery cannot be checked now; send it again later",
+            )
         }
     }
 }

@@ -84,7 +84,10 @@ pub(crate) fn fate(event: &EventBody) -> String {
             format!("Route `{route}` (generation {generation}) made it input of {work}.")
         }
         "unmatched" => {
-            format!("It changed nothing: no route of scope `{}` matched it (generation {generation}).", event.scope)
+            format!(
+                "It changed nothing: no route of scope `{}` matched it (generation {generation}).",
+                event.scope
+            )
         }
         "dropped" => {
             format!("It changed nothing: route `{route}` (generation {generation}) dropped it{because}.")

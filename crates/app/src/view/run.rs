@@ -66,7 +66,10 @@ pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
     fields.push(Field::new("scope", run.scope.as_str()));
     fields.extend(run.keys.iter().map(|key| Field::new("key", super::key(key))));
     let trigger = &run.trigger;
-    fields.push(Field::new("trigger", format!("{} {} from {}", trigger.event, trigger.event_type, trigger.source)));
+    fields.push(Field::new(
+        "trigger",
+        format!("{} {} from {}", trigger.event, trigger.event_type, trigger.source),
+    ));
     let binding = format!("{} on {}, generation {}", run.binding, run.executor, run.generation);
     fields.push(Field::new("binding", binding));
     times(run, now, &mut fields);
@@ -93,7 +96,9 @@ fn times(run: &RunBody, now: Timestamp, fields: &mut Vec<Field>) {
     }
     let timeout = time::span(Duration::from_secs(run.timeout_seconds));
     fields.push(match run.remaining_seconds {
-        Some(left) => Field::new("deadline", format!("{timeout}, {} left", time::span(Duration::from_secs(left)))),
+        Some(left) => {
+            Field::new("deadline", format!("{timeout}, {} left", time::span(Duration::from_secs(left))))
+        }
         None => Field::new("deadline", timeout),
     });
 }
@@ -134,7 +139,9 @@ pub(crate) fn ending(run: &RunBody) -> String {
         "failed" => format!("It failed{at}{because}."),
         "cancelled" => format!("It was cancelled{at}."),
         _live if run.recovering => "The daemon is finding out what became of it.".to_owned(),
-        _live if run.settling => "Its outcome is known; it ends when input on its way has arrived.".to_owned(),
+        _live if run.settling => {
+            "Its outcome is known; it ends when input on its way has arrived.".to_owned()
+        }
         "launching" => "It is being launched.".to_owned(),
         _running => match &run.deadline_at {
             Some(at) => format!("It is running; its time is over at {}.", time::absolute(at)),

@@ -28,7 +28,10 @@ pub(crate) fn sentences(parts: &WhyParts<'_>) -> Vec<String> {
     lines.extend(parts.inputs.iter().filter(|input| input.id != parts.run.trigger.event).map(further_input));
     lines.push(run::ending(parts.run));
     if parts.run.unstopped {
-        lines.push("What it had started may still run; nothing it used is used again before that is settled.".to_owned());
+        lines.push(
+            "What it had started may still run; nothing it used is used again before that is settled."
+                .to_owned(),
+        );
     }
     let told = |event: &EventBody| parts.chain.iter().chain(parts.inputs).any(|other| other.id == event.id);
     lines.extend(parts.without_effect.iter().rev().filter(|event| !told(event)).map(without_effect));
@@ -43,7 +46,10 @@ fn chain(events: &[EventBody]) -> Vec<String> {
         let arrival = if place == 0 && link.parent.is_none() {
             format!("{} `{}` arrived from `{}` at {at}.", link.id, link.event_type, link.source)
         } else if place == 0 {
-            format!("{} `{}` followed at {at} from a chain that began with {}.", link.id, link.event_type, link.root)
+            format!(
+                "{} `{}` followed at {at} from a chain that began with {}.",
+                link.id, link.event_type, link.root
+            )
         } else {
             let by = link.emitted_by.as_ref().map(|run| format!(", published by {run}")).unwrap_or_default();
             format!("That led to {} `{}` at {at}{by}.", link.id, link.event_type)
@@ -68,7 +74,9 @@ fn start(parts: &WhyParts<'_>) -> Vec<String> {
     )];
     if run.epoch > 1 {
         let claims = super::count(run.epoch - 1, "time", "times");
-        lines.push(format!("A daemon took it over {claims} after its first claim; it is still the same attempt."));
+        lines.push(format!(
+            "A daemon took it over {claims} after its first claim; it is still the same attempt."
+        ));
     }
     lines
 }
@@ -76,7 +84,10 @@ fn start(parts: &WhyParts<'_>) -> Vec<String> {
 fn further_input(input: &EventBody) -> String {
     let repeats = event::repeats(input).map(|sentence| format!(" {sentence}")).unwrap_or_default();
     let at = time::absolute(&input.accepted_at);
-    format!("It also took in {} `{}` from `{}`, accepted at {at}.{repeats}", input.id, input.event_type, input.source)
+    format!(
+        "It also took in {} `{}` from `{}`, accepted at {at}.{repeats}",
+        input.id, input.event_type, input.source
+    )
 }
 
 fn without_effect(other: &EventBody) -> String {
@@ -106,11 +117,14 @@ mod tests {
     fn a_whole_story_names_every_negative_fact() {
         let run = sample::run();
         let chain = [sample::event("ev_1").routed(), sample::event("ev_2").derived("ev_1", "run_0").routed()];
-        let inputs = [sample::event("ev_2").derived("ev_1", "run_0").routed(), sample::event("ev_3").repeated(2)];
+        let inputs =
+            [sample::event("ev_2").derived("ev_1", "run_0").routed(), sample::event("ev_3").repeated(2)];
         let without_effect = [
             sample::event("ev_8"),
-            sample::event("ev_7").checkpoint("quarantined", Some(("handler_failed", "the handler answered no"))),
-            sample::event("ev_6").checkpoint("terminal", Some(("terminal_work", "work_1 had ended (completed)"))),
+            sample::event("ev_7")
+                .checkpoint("quarantined", Some(("handler_failed", "the handler answered no"))),
+            sample::event("ev_6")
+                .checkpoint("terminal", Some(("terminal_work", "work_1 had ended (completed)"))),
             sample::event("ev_5").checkpoint("dropped", Some(("active_drop", "work_1 was running"))),
             sample::event("ev_4").checkpoint("unmatched", None).repeated(1),
         ];

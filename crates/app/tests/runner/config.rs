@@ -12,11 +12,19 @@ fn check_needs_no_daemon_and_shows_every_problem() {
     insta::assert_snapshot!(normal::text(&ran.out, &home), @"[home]/conduit.toml is right: 1 scope, 3 routes, 3 bindings, 0 entries.");
     assert_eq!(home.json(&["config", "check"])["routes"], 3);
 
-    let wrong = home.usual_config().replacen("executor", "excutor", 1).replacen("name = \"fail\"", "nme = \"fail\"", 1);
+    let wrong = home.usual_config().replacen("executor", "excutor", 1).replacen(
+        "name = \"fail\"",
+        "nme = \"fail\"",
+        1,
+    );
     let file = home.file("wrong.toml", &wrong);
     let ran = home.run(&["config", "check", file.to_str().unwrap()]).code(2);
     assert_eq!(ran.out, "");
-    assert!(ran.err.contains("did you mean `executor`?") && ran.err.contains("did you mean `name`?"), "{}", ran.err);
+    assert!(
+        ran.err.contains("did you mean `executor`?") && ran.err.contains("did you mean `name`?"),
+        "{}",
+        ran.err
+    );
     let problem = home.run(&["config", "check", file.to_str().unwrap(), "--json"]).code(2).problem();
     assert_eq!(problem["code"], "invalid_config");
     assert_eq!(problem["problems"][0]["line"], 10);
@@ -38,7 +46,11 @@ fn an_edit_changes_nothing_before_it_is_applied() {
     let ran = home.run(&["config", "plan"]).code(0);
     assert_eq!(ran.out, "The file says what is in force, generation 1.\n");
 
-    home.configure(&home.usual_config().replacen("name = \"main\"", "name = \"main\"\nsettings = { concurrency = 2 }", 1));
+    home.configure(&home.usual_config().replacen(
+        "name = \"main\"",
+        "name = \"main\"\nsettings = { concurrency = 2 }",
+        1,
+    ));
     let plan = home.run(&["config", "plan"]).code(0);
     assert!(plan.out.starts_with(['+', '~']), "{}", plan.out);
     assert_eq!(home.json(&["scope", "list"])["items"][0]["concurrency"], 16);

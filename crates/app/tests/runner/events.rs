@@ -74,7 +74,9 @@ fn a_payload_comes_from_a_file_standard_input_or_the_command_line() {
     let home = Home::usual();
     let _served = home.serve();
     let file = home.file("payload.json", "{\"from\":\"file\"}");
-    let payload = |object: &serde_json::Value| home.json(&["events", "show", text(object, "/event")])["payload"].clone();
+    let payload = |object: &serde_json::Value| {
+        home.json(&["events", "show", text(object, "/event")])["payload"].clone()
+    };
     let words = emit("say.hello", "1");
     let sent = home.json(&[&words[..], &["--payload", file.to_str().unwrap()]].concat());
     assert_eq!(payload(&sent)["from"], "file");
@@ -165,7 +167,12 @@ fn json_shapes() {
     let list = home.json(&["events", "list", "--type", "say.hello"]);
     let show = home.json(&["events", "show", text(&sent, "/event")]);
     let explain = home.json(&["events", "explain", text(&sent, "/event")]);
-    let shapes = [("events emit --wait", &sent), ("events list", &list), ("events show", &show), ("events explain", &explain)]
-        .map(|(name, object)| format!("{name}\n{}\n", normal::shape_text(object)));
+    let shapes = [
+        ("events emit --wait", &sent),
+        ("events list", &list),
+        ("events show", &show),
+        ("events explain", &explain),
+    ]
+    .map(|(name, object)| format!("{name}\n{}\n", normal::shape_text(object)));
     insta::assert_snapshot!(shapes.concat());
 }

@@ -6,9 +6,32 @@ use super::home::Home;
 
 /// Every command, in the order of the help.
 const COMMANDS: [&str; 26] = [
-    "", "up", "serve", "status", "doctor", "config", "config check", "config plan", "config apply", "config show",
-    "scope", "scope list", "events", "events emit", "events list", "events show", "events tail", "events explain",
-    "work", "work list", "work show", "work cancel", "runs", "runs list", "runs show", "runs log",
+    "",
+    "up",
+    "serve",
+    "status",
+    "doctor",
+    "config",
+    "config check",
+    "config plan",
+    "config apply",
+    "config show",
+    "scope",
+    "scope list",
+    "events",
+    "events emit",
+    "events list",
+    "events show",
+    "events tail",
+    "events explain",
+    "work",
+    "work list",
+    "work show",
+    "work cancel",
+    "runs",
+    "runs list",
+    "runs show",
+    "runs log",
 ];
 const MORE_COMMANDS: [&str; 4] = ["runs watch", "runs why", "completions", "schema"];
 

@@ -46,11 +46,13 @@ static BLOCKED: Sql = Sql::new(
     "work",
     "SELECT id FROM work WHERE queue = 2 AND blocker = $1 ORDER BY queued_at, id LIMIT $2",
 );
+// The scope is compared as an expression, so that the index of a scope's whole history is no candidate: what
+// may have to be walked is what is runnable.
 static BLOCK_RUNNABLE: Sql = Sql::new(
     "move runnable Works to what they wait for",
     "work",
     "UPDATE work SET queue = 2, blocker = $1, revision = revision + 1 WHERE id IN
-     (SELECT id FROM work WHERE queue = 1 AND scope = $2 ORDER BY queued_at, id LIMIT $3)",
+     (SELECT id FROM work WHERE queue = 1 AND scope || '' = $2 ORDER BY queued_at, id LIMIT $3)",
 );
 static COUNT_BLOCKED: Sql = Sql::new(
     "count blocked Works",
@@ -338,11 +340,12 @@ impl WorkWrites for Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCKED, COUNT_RUNNABLE, NEXT_BLOCKER, RUNNABLE};
+    use super::{BLOCK_RUNNABLE, BLOCKED, COUNT_RUNNABLE, NEXT_BLOCKER, RUNNABLE};
     use crate::tables::plan::assert_uses;
 
     #[test]
     fn works_that_are_not_due_cost_nothing() {
+        assert_uses(&BLOCK_RUNNABLE, "work_runnable");
         assert_uses(&RUNNABLE, "work_runnable");
         assert_uses(&COUNT_RUNNABLE, "work_runnable");
         assert_uses(&BLOCKED, "work_blocked");

@@ -16,7 +16,8 @@ async fn an_edited_file_changes_nothing_until_it_is_applied() {
     assert!(shown["config"]["scopes"].is_array());
     assert_eq!(daemon.get_json("/v1/config/plan").await["changes"], json!([]));
 
-    let edited = CONFIG.replace("concurrency = 4", "concurrency = 5").replace("name = \"job\"", "name = \"task\"");
+    let edited =
+        CONFIG.replace("concurrency = 4", "concurrency = 5").replace("name = \"job\"", "name = \"task\"");
     write(&daemon, &edited);
     assert_eq!(daemon.get_json("/v1/status").await["config_edited"], true);
     let daemon = daemon.restart().await;
@@ -56,7 +57,10 @@ async fn a_bad_apply_changes_nothing_and_lists_every_problem() {
     assert!(reply.text().contains("webhook_secret"), "{}", reply.text());
     assert_eq!(daemon.get_json("/v1/config").await["generation"], 1);
     assert_eq!(daemon.post("/v1/config/apply", &json!({ "moon": 1 })).await.code(), "bad_request");
-    assert_eq!(daemon.post("/v1/config/apply", &json!({ "config": "", "format": "yaml" })).await.code(), "bad_request");
+    assert_eq!(
+        daemon.post("/v1/config/apply", &json!({ "config": "", "format": "yaml" })).await.code(),
+        "bad_request"
+    );
     std::fs::remove_file(daemon.home().root().join("conduit.toml")).unwrap();
     assert_eq!(daemon.post("/v1/config/apply", &json!({})).await.code(), "no_config_file");
     assert_eq!(daemon.get("/v1/config/plan").await.code(), "no_config_file");
@@ -74,7 +78,11 @@ async fn what_is_fixed_while_it_runs_needs_a_restart() {
     let path = format!("/hooks/main/job/{JOB_SECRET}");
     let host = daemon.hooks().to_string();
     assert_eq!(send(daemon.hooks(), &request("POST", &path, &[("Host", &host)], b"{}")).await.status, 202);
-    assert_eq!(daemon.count("/v1/events?source=hook/job").await, 1, "the namespace is the one it started with");
+    assert_eq!(
+        daemon.count("/v1/events?source=hook/job").await,
+        1,
+        "the namespace is the one it started with"
+    );
     write(&daemon, &moved);
     let daemon = daemon.restart().await;
     assert!(daemon.running.addresses().webhooks.is_none());
@@ -86,8 +94,12 @@ async fn doctor_finds_what_is_wrong_and_prints_webhooks() {
     let daemon = TestDaemon::start().await;
     let doctor = daemon.get_json("/v1/doctor").await;
     assert_eq!(doctor["ok"], true, "{doctor}");
-    let urls: Vec<&str> =
-        doctor["webhooks"].as_array().unwrap().iter().map(|webhook| webhook["url"].as_str().unwrap()).collect();
+    let urls: Vec<&str> = doctor["webhooks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|webhook| webhook["url"].as_str().unwrap())
+        .collect();
     assert!(urls.contains(&"https://hooks.example.com/github/main/repository"), "{urls:?}");
     assert_eq!(urls.len(), 4, "a disabled scope has none");
     let deep = daemon.get_json("/v1/doctor?check_secrets=true").await;
@@ -97,7 +109,11 @@ async fn doctor_finds_what_is_wrong_and_prints_webhooks() {
     daemon.emit(&json!({ "scope": "team/off", "type": "a.b" })).await;
     let doctor = daemon
         .until("/v1/doctor", |doctor| {
-            doctor["checks"].as_array().unwrap().iter().any(|check| check["name"] == "lanes" && check["level"] == "warning")
+            doctor["checks"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|check| check["name"] == "lanes" && check["level"] == "warning")
         })
         .await;
     assert_eq!(doctor["ok"], true, "a warning is no error");

@@ -67,7 +67,10 @@ async fn a_first_start_refuses_a_bad_configuration_and_an_open_address() {
     for (text, word) in [
         (CONFIG.replace("concurrency = 4", "concurrency = 0"), "invalid_config"),
         (CONFIG.replace("api_listen = \"127.0.0.1:0\"", "api_listen = \"0.0.0.0:0\""), "invalid_config"),
-        (CONFIG.replace("webhook_listen = \"127.0.0.1:0\"", "webhook_listen = \"192.0.2.1:1\""), "invalid_config"),
+        (
+            CONFIG.replace("webhook_listen = \"127.0.0.1:0\"", "webhook_listen = \"192.0.2.1:1\""),
+            "invalid_config",
+        ),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let home = home_in(directory.path());
@@ -85,9 +88,16 @@ async fn without_a_configuration_it_runs_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let home = home_in(directory.path());
     home.create().unwrap();
-    std::fs::write(home.root().join("conduit.toml"), "[daemon]\napi_listen = '127.0.0.1:0'\nwebhook_listen = 'off'\n").unwrap();
+    std::fs::write(
+        home.root().join("conduit.toml"),
+        "[daemon]\napi_listen = '127.0.0.1:0'\nwebhook_listen = 'off'\n",
+    )
+    .unwrap();
     let daemon = TestDaemon::start_in(directory).await;
-    assert_eq!(daemon.post("/v1/events", &json!({ "scope": "main", "type": "a.b" })).await.code(), "unknown_scope");
+    assert_eq!(
+        daemon.post("/v1/events", &json!({ "scope": "main", "type": "a.b" })).await.code(),
+        "unknown_scope"
+    );
     assert_eq!(daemon.get_json("/v1/status").await["webhook_address"], json!(null));
     daemon.running.stop().await.unwrap();
 }

@@ -19,7 +19,9 @@ fn the_document_and_the_router_have_the_same_routes() {
         .as_object()
         .unwrap()
         .iter()
-        .flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(|method| (path.clone(), method.clone())))
+        .flat_map(|(path, methods)| {
+            methods.as_object().unwrap().keys().map(|method| (path.clone(), method.clone()))
+        })
         .collect();
     assert_eq!(described, routed);
     let ids: BTreeSet<&str> = document()["paths"]
@@ -84,17 +86,24 @@ fn check(value: &Value, schema: &Value, at: &str) {
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => panic!("{at}: a type is a word"),
     }
     if let Value::Array(elements) = value {
-        elements.iter().enumerate().for_each(|(index, element)| check(element, &schema["items"], &format!("{at}[{index}]")));
+        elements
+            .iter()
+            .enumerate()
+            .for_each(|(index, element)| check(element, &schema["items"], &format!("{at}[{index}]")));
     }
     if let Value::Object(fields) = value {
         for name in schema["required"].as_array().into_iter().flatten() {
             assert!(fields.contains_key(name.as_str().unwrap()), "{at} has no {name}");
         }
         for (name, field) in fields {
-            let known = schema["properties"].get(name).or_else(|| {
-                Some(&schema["additionalProperties"]).filter(|rest| rest.is_object())
-            });
-            check(field, known.unwrap_or_else(|| panic!("{at}.{name} is not in the schema")), &format!("{at}.{name}"));
+            let known = schema["properties"]
+                .get(name)
+                .or_else(|| Some(&schema["additionalProperties"]).filter(|rest| rest.is_object()));
+            check(
+                field,
+                known.unwrap_or_else(|| panic!("{at}.{name} is not in the schema")),
+                &format!("{at}.{name}"),
+            );
         }
     }
 }
@@ -127,8 +136,13 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
 
     let mut seen = BTreeSet::from([("post", "/v1/events"), ("get", "/v1/stream")]);
     let ids = [("/v1/events/{id}", &event), ("/v1/work/{id}", &work), ("/v1/runs/{id}", &run)];
-    for route in ROUTES.iter().filter(|route| route.method == hyper::Method::GET && route.path != "/v1/stream") {
-        let id = ids.iter().find(|(template, _id)| route.path.starts_with(template)).map_or("", |(_, id)| id.as_str());
+    for route in
+        ROUTES.iter().filter(|route| route.method == hyper::Method::GET && route.path != "/v1/stream")
+    {
+        let id = ids
+            .iter()
+            .find(|(template, _id)| route.path.starts_with(template))
+            .map_or("", |(_, id)| id.as_str());
         let path = route.path.replace("{id}", id).replace("{*path}", "out/report.html");
         let reply = daemon.get(&path).await;
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
@@ -140,7 +154,11 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
     conforms(&daemon.post("/v1/config/apply", &json!({})).await, "post", "/v1/config/apply");
     let cancel = format!("/v1/work/{hanging}/cancel");
     conforms(&daemon.post(&cancel, &json!({})).await, "post", "/v1/work/{id}/cancel");
-    seen.extend([("post", "/v1/events/explain"), ("post", "/v1/config/apply"), ("post", "/v1/work/{id}/cancel")]);
+    seen.extend([
+        ("post", "/v1/events/explain"),
+        ("post", "/v1/config/apply"),
+        ("post", "/v1/work/{id}/cancel"),
+    ]);
     assert_eq!(seen.len(), ROUTES.len(), "the session asks everything");
 
     conforms(&daemon.get("/v1/events/ev_0").await, "get", "/v1/events/{id}");

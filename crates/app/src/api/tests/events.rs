@@ -15,13 +15,14 @@ fn hello(more: &Value) -> Value {
 #[tokio::test]
 async fn an_event_is_durable_when_it_is_answered_and_keeps_its_payload_as_written() {
     let daemon = TestDaemon::start().await;
-    let written = br#"{"scope":"main","type":"say.hello","payload":{ "b":1, "a":1.0, "n":12345678901234567890123 }}"#;
+    let written =
+        br#"{"scope":"main","type":"say.hello","payload":{ "b":1, "a":1.0, "n":12345678901234567890123 }}"#;
     let reply = daemon.unix("POST", "/v1/events", &[], written).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
     let id = reply.json()["event"].as_str().unwrap().to_owned();
     let daemon = daemon.restart().await;
     let text = daemon.get(&format!("/v1/events/{id}")).await.text();
-    assert!(text.contains("12345678901234567890123") || text.contains("1.2345678901234568e22"), "{text}");
+    assert!(text.contains(r#""payload":{ "b":1, "a":1.0, "n":12345678901234567890123 }"#), "{text}");
     let event: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((event["source"].as_str(), event["depth"].as_i64()), (Some("core.manual"), Some(0)));
     daemon.running.stop().await.unwrap();
@@ -42,7 +43,8 @@ async fn twenty_equal_posts_at_once_are_one_event() {
     let new = replies.iter().filter(|reply| reply.status == 201).count();
     let again = replies.iter().filter(|reply| reply.status == 200).count();
     assert_eq!((new, again), (1, 19));
-    let ids: std::collections::BTreeSet<String> = replies.iter().map(|reply| reply.json()["event"].to_string()).collect();
+    let ids: std::collections::BTreeSet<String> =
+        replies.iter().map(|reply| reply.json()["event"].to_string()).collect();
     assert_eq!(ids.len(), 1);
     let runs = daemon.until("/v1/runs", |page| page["items"][0]["state"] == "completed").await;
     assert_eq!(runs["items"].as_array().unwrap().len(), 1);
@@ -82,10 +84,13 @@ async fn refusals_have_codes_and_store_nothing() {
         assert_eq!((reply.status, reply.code().as_str()), (status, code), "{}", reply.text());
         let problem = reply.json();
         assert!(problem["type"].as_str().unwrap().ends_with(&format!("/{code}.md")));
-        assert!(!problem["title"].as_str().unwrap().is_empty() && !problem["detail"].as_str().unwrap().is_empty());
+        assert!(
+            !problem["title"].as_str().unwrap().is_empty() && !problem["detail"].as_str().unwrap().is_empty()
+        );
         assert!(!reply.text().contains("S3CRET"), "{}", reply.text());
     }
-    let nested = format!(r#"{{"scope":"main","type":"a.b","payload":{}1{}}}"#, "[".repeat(121), "]".repeat(121));
+    let nested =
+        format!(r#"{{"scope":"main","type":"a.b","payload":{}1{}}}"#, "[".repeat(121), "]".repeat(121));
     for raw in [nested.as_bytes(), b"{", b"\xff", b""] {
         let reply = daemon.unix("POST", "/v1/events", &[], raw).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "bad_request"));
@@ -107,13 +112,17 @@ async fn lists_page_by_cursor_without_a_row_twice_or_none() {
     let mut path = "/v1/events?limit=3&type=say.hello".to_owned();
     loop {
         let page = daemon.get_json(&path).await;
-        seen.extend(page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+        seen.extend(
+            page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()),
+        );
         assert!(page["items"][0].get("payload").is_none(), "lists carry no payloads");
         let Some(next) = page["next"].as_str() else { break };
         path = format!("/v1/events?limit=3&type=say.hello&cursor={next}");
     }
     assert_eq!(seen, sent);
-    for wrong in ["limit=0", "limit=201", "cursor=moon", "cursor=r1", "outcome=moon", "key_source=a", "unknown=1"] {
+    for wrong in
+        ["limit=0", "limit=201", "cursor=moon", "cursor=r1", "outcome=moon", "key_source=a", "unknown=1"]
+    {
         let reply = daemon.get(&format!("/v1/events?{wrong}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "bad_request"), "{wrong}");
     }
@@ -144,7 +153,7 @@ async fn filters_narrow_and_ids_may_be_shortened() {
     let short = &work[..work.len() - 1];
     let shortened = daemon.get(&format!("/v1/work/{short}")).await;
     assert_eq!(shortened.status, 200, "{}", shortened.text());
-    let several = daemon.get("/v1/events/ev_0").await;
+    let several = daemon.get(&format!("/v1/events/{}", &keyed["event"].as_str().unwrap()[..4])).await;
     assert_eq!((several.status, several.code().as_str()), (409, "ambiguous_id"));
     assert!(several.json()["candidates"].as_array().unwrap().len() >= 2);
     for nothing in ["/v1/events/ev_7zzzz", "/v1/events/moon", "/v1/work/ev_0", "/v1/runs/!"] {

@@ -16,9 +16,16 @@ async fn nothing_but_healthz_answers_without_a_token() {
     let host = daemon.api().to_string();
     let health = daemon.tcp("GET", "/healthz", &[("Host", &host)], b"").await;
     assert_eq!((health.status, health.text().as_str()), (200, r#"{"ok":true}"#));
-    for path in
-        ["/v1/status", "/v1/events", "/v1/stream", "/v1/openapi.json", "/metrics", "/", "/nowhere", "/v1/doctor"]
-    {
+    for path in [
+        "/v1/status",
+        "/v1/events",
+        "/v1/stream",
+        "/v1/openapi.json",
+        "/metrics",
+        "/",
+        "/nowhere",
+        "/v1/doctor",
+    ] {
         let wrong = [("Host", host.as_str()), ("Authorization", "Bearer wrong")];
         for headers in [&wrong[..1], &wrong[..]] {
             let reply = daemon.tcp("GET", path, headers, b"").await;
@@ -36,15 +43,20 @@ async fn a_rebinding_host_is_refused_with_a_valid_token() {
     let daemon = TestDaemon::start().await;
     let port = daemon.api().port();
     let bearer = format!("Bearer {}", daemon.token);
-    for host in ["evil.test".to_owned(), format!("evil.test:{port}"), "localhost:1".to_owned(), "hooks.example.com".to_owned()]
-    {
+    for host in [
+        "evil.test".to_owned(),
+        format!("evil.test:{port}"),
+        "localhost:1".to_owned(),
+        "hooks.example.com".to_owned(),
+    ] {
         for path in ["/v1/status", "/healthz"] {
             let reply = daemon.tcp("GET", path, &[("Host", &host), ("Authorization", &bearer)], b"").await;
             assert_eq!((reply.status, reply.code().as_str()), (403, "foreign_host"), "{host}{path}");
         }
     }
     for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
-        let reply = daemon.tcp("GET", "/v1/status", &[("Host", &host), ("Authorization", &bearer)], b"").await;
+        let reply =
+            daemon.tcp("GET", "/v1/status", &[("Host", &host), ("Authorization", &bearer)], b"").await;
         assert_eq!(reply.status, 200, "{host}");
     }
     daemon.running.stop().await.unwrap();
@@ -72,7 +84,8 @@ async fn a_foreign_page_is_refused_with_a_valid_token() {
     let upgrade = [("Origin", "http://evil.test"), ("Upgrade", "websocket")];
     let reply = daemon.tcp("GET", "/v1/stream", &[own.as_slice(), &upgrade].concat(), b"").await;
     assert_eq!(reply.code(), "foreign_origin");
-    let preflight = [("Host", host.as_str()), ("Origin", "http://evil.test"), ("Access-Control-Request-Method", "POST")];
+    let preflight =
+        [("Host", host.as_str()), ("Origin", "http://evil.test"), ("Access-Control-Request-Method", "POST")];
     let reply = daemon.tcp("OPTIONS", "/v1/events", &preflight, b"").await;
     assert_eq!(reply.status, 403);
     assert_eq!(daemon.count("/v1/events").await, 0, "nothing was stored");
@@ -80,7 +93,11 @@ async fn a_foreign_page_is_refused_with_a_valid_token() {
     let same = format!("http://{host}");
     let headers = [own.as_slice(), &[("Origin", same.as_str()), ("Sec-Fetch-Site", "same-origin")]].concat();
     assert_eq!(daemon.tcp("POST", "/v1/events", &headers, &event()).await.status, 201);
-    assert_eq!(daemon.tcp("POST", "/v1/events", &own, &event()).await.status, 201, "a program sends no Origin");
+    assert_eq!(
+        daemon.tcp("POST", "/v1/events", &own, &event()).await.status,
+        201,
+        "a program sends no Origin"
+    );
     daemon.running.stop().await.unwrap();
 }
 
@@ -111,7 +128,8 @@ async fn every_answer_is_hardened() {
         daemon.get("/nowhere").await,
         daemon.tcp("GET", "/v1/status", &[("Host", &host)], b"").await,
         daemon.tcp("GET", "/healthz", &[("Host", "evil.test")], b"").await,
-        super::send(daemon.hooks(), &request("POST", "/x", &[("Host", &daemon.hooks().to_string())], b"")).await,
+        super::send(daemon.hooks(), &request("POST", "/x", &[("Host", &daemon.hooks().to_string())], b""))
+            .await,
     ];
     for reply in replies {
         assert_eq!(reply.header("x-content-type-options"), "nosniff");

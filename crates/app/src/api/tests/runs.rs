@@ -48,8 +48,18 @@ async fn artifacts_are_attachments_and_lead_nowhere_else() {
     assert_eq!(reply.header("content-type"), "application/octet-stream");
     assert_eq!(reply.header("content-disposition"), "attachment; filename=\"report.html\"");
     assert_eq!(reply.header("x-content-type-options"), "nosniff");
-    for path in ["../outside", "..%2foutside", "%2e%2e/outside", "out/../../outside", "/etc/passwd", "%2fetc%2fpasswd", "out", "out/", "gone", "a%00b"]
-    {
+    for path in [
+        "../outside",
+        "..%2foutside",
+        "%2e%2e/outside",
+        "out/../../outside",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "out",
+        "out/",
+        "gone",
+        "a%00b",
+    ] {
         let reply = daemon.get(&format!("/v1/runs/{id}/artifacts/{path}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (404, "not_found"), "{path}");
     }
@@ -69,10 +79,15 @@ async fn cancelling_ends_a_work_and_its_run_once() {
     assert_eq!((again.status, again.code().as_str()), (409, "terminal_work"));
     let shown = daemon.get_json(&format!("/v1/work/{}", work.as_str().unwrap())).await;
     assert_eq!((shown["state"].as_str(), shown["run"].is_null()), (Some("cancelled"), true));
-    daemon.until("/v1/doctor", |doctor| {
-        doctor["checks"].as_array().unwrap().iter().any(|check| check["name"] == "stopped" && check["level"] == "ok")
-    })
-    .await;
+    daemon
+        .until("/v1/doctor", |doctor| {
+            doctor["checks"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|check| check["name"] == "stopped" && check["level"] == "ok")
+        })
+        .await;
     assert_eq!(daemon.fake.started.lock().unwrap().len(), 1);
     daemon.running.stop().await.unwrap();
 }

@@ -17,10 +17,8 @@ type Message = (String, String, Value);
 
 impl Client {
     async fn open(daemon: &TestDaemon, path: &str, headers: &[(&str, &str)]) -> Self {
-        let mut head = format!(
-            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n",
-            daemon.token
-        );
+        let mut head =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n", daemon.token);
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -43,7 +41,10 @@ impl Client {
                 return taken;
             }
             let mut buffer = [0; 4096];
-            let read = tokio::time::timeout(SOON, self.stream.read(&mut buffer)).await.expect("more in time").unwrap();
+            let read = tokio::time::timeout(SOON, self.stream.read(&mut buffer))
+                .await
+                .expect("more in time")
+                .unwrap();
             assert!(read > 0, "the stream ended after {:?}", self.text);
             self.text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
         }

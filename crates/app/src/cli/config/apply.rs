@@ -14,14 +14,18 @@ use crate::client::Route;
 pub(crate) struct ApplyArgs {}
 
 pub(crate) async fn apply(_args: &ApplyArgs, context: &Context) -> Result<Exit, Stop> {
-    let applied: AppliedBody = context.client()?.post(&Route::new(&["config", "apply"]), &ApplyBody::default()).await?;
+    let applied: AppliedBody =
+        context.client()?.post(&Route::new(&["config", "apply"]), &ApplyBody::default()).await?;
     let out = &context.out;
     if out.is_json() {
         out.object(&applied)?;
     } else if applied.changed {
         print_changes(&applied.changes, &applied.restart_required, context)?;
         out.line("")?;
-        out.sentence(&format!("Generation {} is in force. Runs that go on keep theirs.", applied.generation))?;
+        out.sentence(&format!(
+            "Generation {} is in force. Runs that go on keep theirs.",
+            applied.generation
+        ))?;
     } else {
         out.sentence(&format!("The file says what is in force already, generation {}.", applied.generation))?;
     }

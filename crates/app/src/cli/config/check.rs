@@ -41,8 +41,12 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit, Stop> {
     let loaded = config::load(&file.text, file.format, &bundled).map_err(|problems| {
         let number = i64::try_from(problems.len()).unwrap_or(i64::MAX);
         let problems = problems.into_iter().map(item).collect();
-        Failure::new(Exit::USAGE, "invalid_config", format!("{shown} has {}", count(number, "problem", "problems")))
-            .problems(problems)
+        Failure::new(
+            Exit::USAGE,
+            "invalid_config",
+            format!("{shown} has {}", count(number, "problem", "problems")),
+        )
+        .problems(problems)
     })?;
     let scopes = &loaded.model.scopes;
     let checked = Checked {
@@ -55,7 +59,9 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit, Stop> {
     if context.out.is_json() {
         context.out.object(&checked)?;
     } else {
-        let number = |number: usize, one: &str, more: &str| count(i64::try_from(number).unwrap_or(i64::MAX), one, more);
+        let number = |number: usize, one: &str, more: &str| {
+            count(i64::try_from(number).unwrap_or(i64::MAX), one, more)
+        };
         context.out.sentence(&format!(
             "{} is right: {}, {}, {}, {}.",
             checked.file,
@@ -78,7 +84,11 @@ fn read(path: Option<&Path>, context: &Context) -> Result<ConfigFile, Stop> {
         });
     };
     let text = std::fs::read_to_string(path).map_err(|error| {
-        let failure = Failure::new(Exit::NOT_FOUND, "no_config_file", format!("cannot read {}: {error}", path.display()));
+        let failure = Failure::new(
+            Exit::NOT_FOUND,
+            "no_config_file",
+            format!("cannot read {}: {error}", path.display()),
+        );
         failure.hint("name a file that is there, or none for the one in the home")
     })?;
     let is_json = path.extension().is_some_and(|extension| extension == "json");
@@ -101,9 +111,17 @@ struct Bundled {
 impl Bundled {
     fn new(file: &Path) -> Result<Self, Stop> {
         // An executor wants a directory for its runs. This one will have none, so one that exists will do.
-        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let shell = ShellExecutor::new(directory, "/proc/self/exe".into(), ShellOptions { environment: Vec::new() })
-            .map_err(|error| Failure::new(Exit::FAILED, "system", format!("cannot look at the shell executor: {error}")))?;
+        let directory =
+            file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let shell =
+            ShellExecutor::new(directory, "/proc/self/exe".into(), ShellOptions { environment: Vec::new() })
+                .map_err(|error| {
+                    Failure::new(
+                        Exit::FAILED,
+                        "system",
+                        format!("cannot look at the shell executor: {error}"),
+                    )
+                })?;
         Ok(Self {
             handlers: bundled::handlers(),
             executors: vec![Arc::new(shell)],

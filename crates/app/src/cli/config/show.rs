@@ -23,7 +23,11 @@ pub(crate) async fn show(_args: &ShowArgs, context: &Context) -> Result<Exit, St
         out.sentence("No configuration is in force. `open-conduit config apply` puts the file in force.")?;
         return Ok(Exit::DONE);
     };
-    out.note(&format!("Generation {}, applied at {}.", body.generation, body.applied_at.as_deref().unwrap_or("?")));
+    out.note(&format!(
+        "Generation {}, applied at {}.",
+        body.generation,
+        body.applied_at.as_deref().unwrap_or("?")
+    ));
     if body.edited {
         out.note("The file says something else. `open-conduit config plan` shows what.");
     }

@@ -63,11 +63,16 @@ impl Described {
 
 fn read(source: impl std::io::Read, name: &str) -> Result<Vec<u8>, Stop> {
     let mut bytes = Vec::new();
-    source.take(PAYLOAD_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|error| unreadable(name, &error))?;
+    source
+        .take(PAYLOAD_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(name, &error))?;
     if bytes.len() > PAYLOAD_BYTES_MAX {
-        return Err(Failure::usage(format!("the payload in {name} is larger than {PAYLOAD_BYTES_MAX} bytes"))
-            .hint("put it where the run can read it, and send its address")
-            .into());
+        return Err(Failure::usage(format!(
+            "the payload in {name} is larger than {PAYLOAD_BYTES_MAX} bytes"
+        ))
+        .hint("put it where the run can read it, and send its address")
+        .into());
     }
     Ok(bytes)
 }

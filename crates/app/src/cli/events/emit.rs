@@ -78,14 +78,20 @@ pub(crate) async fn emit(args: &EmitArgs, context: &Context) -> Result<Exit, Sto
     came?.exit()
 }
 
-async fn wait(args: &EmitArgs, client: &Client, accepted: &AcceptedBody, changes: &mut Changes) -> Result<Came, Stop> {
+async fn wait(
+    args: &EmitArgs,
+    client: &Client,
+    accepted: &AcceptedBody,
+    changes: &mut Changes,
+) -> Result<Came, Stop> {
     let mut awaited = Awaited::new(client, &accepted.event);
     let ended = awaited.ended(changes);
     let Some(seconds) = args.timeout else { return ended.await };
     match tokio::time::timeout(Duration::from_secs(seconds), ended).await {
         Ok(came) => came,
         Err(_elapsed) => {
-            let detail = format!("{} led to no finished run within {seconds} seconds; it goes on", accepted.event);
+            let detail =
+                format!("{} led to no finished run within {seconds} seconds; it goes on", accepted.event);
             Err(Failure::new(Exit::TIMED_OUT, "wait_timed_out", detail)
                 .hint(format!("`open-conduit events show {}` tells where it is", accepted.event))
                 .into())

@@ -33,7 +33,12 @@ pub(crate) async fn tail(_args: &TailArgs, context: &Context) -> Result<Exit, St
         let row = EventRow::new(&body, context.now);
         let at = Word::quiet(time::of_day(&change.at));
         if change.kind == "event" {
-            context.out.words(&[at, row.id.into(), row.event_type.into(), Word::from(format!("from {}", row.source))])?;
+            context.out.words(&[
+                at,
+                row.id.into(),
+                row.event_type.into(),
+                Word::from(format!("from {}", row.source)),
+            ])?;
         } else {
             context.out.words(&[at, row.id.into(), row.result, event::fate(&body).into()])?;
         }

@@ -31,7 +31,8 @@ impl Table {
     /// The lines, no wider than `columns` where that can be.
     pub(super) fn lines(&self, columns: Option<usize>, paint: impl Fn(&str, Tone) -> String) -> Vec<String> {
         let widths = self.widths(columns);
-        let heading: Vec<Word> = self.headings.iter().map(|heading| Word::quiet(heading.to_uppercase())).collect();
+        let heading: Vec<Word> =
+            self.headings.iter().map(|heading| Word::quiet(heading.to_uppercase())).collect();
         std::iter::once(&heading)
             .chain(&self.rows)
             .map(|row| {
@@ -61,7 +62,9 @@ impl Table {
         let gaps = GAP.len() * widths.len().saturating_sub(1);
         // The widest column gives way, one letter at a time, so that columns end up alike.
         while widths.iter().sum::<usize>() + gaps > columns {
-            let Some(widest) = widths.iter_mut().skip(1).max().filter(|widest| **widest > COLUMN_MIN) else { break };
+            let Some(widest) = widths.iter_mut().skip(1).max().filter(|widest| **widest > COLUMN_MIN) else {
+                break;
+            };
             *widest -= 1;
         }
         widths

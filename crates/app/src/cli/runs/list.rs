@@ -45,7 +45,8 @@ pub(crate) async fn list(args: &ListArgs, context: &Context) -> Result<Exit, Sto
         .with_some("key_source", args.key_source.as_ref())
         .with_some("key_external_id", args.key_external_id.as_ref());
     let page: Page<RunBody> = context.client()?.get(&args.paging.of(route)).await?;
-    let nothing = "There is no such run. `open-conduit events list` shows what arrived and what became of it.";
+    let nothing =
+        "There is no such run. `open-conduit events list` shows what arrived and what became of it.";
     paging::print(context, &page, |runs| table(runs, context), nothing)?;
     Ok(Exit::DONE)
 }
@@ -55,7 +56,14 @@ pub(crate) fn table(runs: &[RunBody], context: &Context) -> Table {
     let mut table = Table::new(&["run", "state", "started", "took", "trigger", "key"]);
     for run in runs {
         let row = RunRow::new(run, context.now);
-        table.row([row.id.into(), row.state, row.started.into(), row.took.into(), row.trigger.into(), row.keys.into()]);
+        table.row([
+            row.id.into(),
+            row.state,
+            row.started.into(),
+            row.took.into(),
+            row.trigger.into(),
+            row.keys.into(),
+        ]);
     }
     table
 }

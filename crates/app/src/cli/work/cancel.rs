@@ -24,7 +24,9 @@ pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> Result<Exit,
         out.object(&cancelled)?;
     } else {
         match &cancelled.run {
-            Some(run) => out.sentence(&format!("{} is cancelled. {run} is being stopped.", cancelled.work))?,
+            Some(run) => {
+                out.sentence(&format!("{} is cancelled. {run} is being stopped.", cancelled.work))?
+            }
             None => out.sentence(&format!("{} is cancelled. No run was at it.", cancelled.work))?,
         }
     }

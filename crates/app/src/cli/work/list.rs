@@ -42,7 +42,14 @@ fn table(works: &[WorkBody], context: &Context) -> Table {
     let mut table = Table::new(&["work", "state", "created", "runs", "kind", "key"]);
     for work in works {
         let row = WorkRow::new(work, context.now);
-        table.row([row.id.into(), row.state, row.created.into(), row.runs.into(), row.kind.into(), row.keys.into()]);
+        table.row([
+            row.id.into(),
+            row.state,
+            row.created.into(),
+            row.runs.into(),
+            row.kind.into(),
+            row.keys.into(),
+        ]);
     }
     table
 }
