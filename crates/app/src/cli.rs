@@ -17,6 +17,7 @@ mod exit;
 mod failure;
 mod output;
 mod paging;
+mod keyed;
 mod changes;
 mod hosting;
 mod up;

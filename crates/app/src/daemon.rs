@@ -9,9 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::id::EventId;
 use domain::store::Store;
-use domain::text::DeliveryId;
 use domain::time::Timestamp;
 use runtime::Runtime;
 use store::Location;
@@ -161,12 +159,6 @@ impl Daemon {
     /// Cancelled when the daemon begins to stop.
     pub(crate) const fn stopping(&self) -> &CancellationToken {
         &self.stopping
-    }
-
-    /// A delivery id that nobody else has, for an Event that was posted without one.
-    pub(crate) fn fresh_delivery_id(&self, event: EventId) -> DeliveryId {
-        // An Event's id is never made twice on one database.
-        DeliveryId::known(&format!("fresh/{event}"))
     }
 
     /// Room for one more client of the change feed, until the permit is dropped.

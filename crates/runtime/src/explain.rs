@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::delivery::{self, Delivery};
 use domain::event::{Event, Key, Payload};
-use domain::id::{EventId, Sequence, WorkId};
+use domain::id::{EventId, IdMaker, Sequence, WorkId};
 use domain::lane::LaneId;
 use domain::route::{ActivePolicy, CheckpointOutcome, RouteAnswer, RouteEffect};
 use domain::store::{Snapshot, StoreError};
@@ -153,7 +153,7 @@ impl Runtime {
         {
             return Err(AcceptError::UnknownScope(delivery.scope.clone()));
         }
-        let proposed = self.store().ids(|ids, now| ids.work(now));
+        let proposed = self.store().ids(IdMaker::work);
         let candidate = self.store().read("explain", move |tx| candidate(tx, subject, proposed)).await?;
         let Some(candidate) = candidate else { return Ok(None) };
         let item = evaluate::evaluate(self, active, candidate).await.item().await;

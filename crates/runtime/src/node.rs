@@ -235,7 +235,6 @@ impl Runtime {
     }
 
     /// Runs a task that shutdown waits for.
-    #[expect(clippy::disallowed_methods, reason = "this is the task tracker")]
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.tasks.spawn(task);
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::event::{Event, Payload};
-use domain::id::{Sequence, WorkId};
+use domain::id::{IdMaker, Sequence, WorkId};
 use domain::lane::LaneId;
 use domain::store::{Snapshot, StoreError};
 use domain::time::Timestamp;
@@ -68,11 +68,11 @@ impl Route {
             if self.asked.contains(&event.sequence) || answered.contains(&event.sequence) {
                 continue;
             }
-            let proposed = self.runtime.store().ids(|ids, now| ids.work(now));
+            let proposed = self.runtime.store().ids(IdMaker::work);
             let sequence = event.sequence;
             let candidate = Candidate { event, payload, lane, work, proposed };
             match evaluate::evaluate(&self.runtime, &active, candidate).await {
-                Asked::Now(item) => items.push(item),
+                Asked::Now(item) => items.push(*item),
                 Asked::Later(answer) => {
                     self.asked.insert(sequence);
                     let (send, runtime) = (self.answer.clone(), self.runtime.clone());

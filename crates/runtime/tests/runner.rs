@@ -1,5 +1,6 @@
 //! The stages, stepped by hand on one thread: every interleaving a test wants, and no other.
 
+#[cfg(test)]
 mod runner {
     mod world;
 

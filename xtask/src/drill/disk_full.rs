@@ -32,7 +32,7 @@ pub(super) fn run(site: &Site) -> Result<Counts, Error> {
     let mut flood = config::gated_job(site, "flood");
     // The job's own end does not depend on whether what it prints finds room.
     let argv = flood["config"]["argv"].take();
-    let script = "\"$@\"; status=$?; head -c 2000000 /dev/zero; exit $status";
+    let script = "\"$@\"; status=$?; head -c 200000 /dev/zero; exit $status";
     let mut whole = vec![json!("/bin/sh"), json!("-c"), json!(script), json!("flood")];
     whole.extend(argv.as_array().cloned().unwrap_or_default());
     flood["config"]["argv"] = whole.into();

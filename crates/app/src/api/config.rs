@@ -28,7 +28,7 @@ pub(crate) async fn show(daemon: &Arc<Daemon>) -> Answer {
 }
 
 /// Compares the home's file with the configuration in force.
-pub(crate) async fn plan(daemon: &Arc<Daemon>) -> Answer {
+pub(crate) fn plan(daemon: &Daemon) -> Answer {
     let file = home_file(daemon)?;
     let loaded =
         crate::config::load(&file.text, file.format, daemon.extensions()).map_err(Failure::config)?;
@@ -44,12 +44,11 @@ pub(crate) async fn plan(daemon: &Arc<Daemon>) -> Answer {
 /// Applies the home's file, or the text that was sent. A bad one changes nothing.
 pub(crate) async fn apply(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
     let body: ApplyBody = asked.json_or_empty().await?;
-    let (text, format) = match body.config {
-        Some(text) => (text, format(body.format.as_deref())?),
-        None => {
-            let file = home_file(daemon)?;
-            (file.text, file.format)
-        }
+    let (text, format) = if let Some(text) = body.config {
+        (text, format(body.format.as_deref())?)
+    } else {
+        let file = home_file(daemon)?;
+        (file.text, file.format)
     };
     match daemon.apply(&text, format).await {
         Ok(done) => Ok(json(&AppliedBody {

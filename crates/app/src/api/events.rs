@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domain::causal::Origin;
 use domain::delivery::{Acceptance, Authority, Delivery, MANUAL_SOURCE};
 use domain::event::{Key, PAYLOAD_BYTES_MAX, Payload};
-use domain::id::{EventId, Generation};
+use domain::id::{EventId, Generation, IdMaker};
 use domain::route::CheckpointOutcome;
 use domain::store::EventFilter;
 use domain::text::{DeliveryId, EventType, SourceName};
@@ -67,11 +67,11 @@ pub(crate) async fn emit(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
     };
     let bytes = body::read(asked.body, PAYLOAD_BYTES_MAX + ENVELOPE_BYTES_MAX).await?;
     let emit: Emit<'_> = serde_json::from_slice(&bytes).map_err(|error| not_that(&error))?;
-    let id = daemon.store().ids(|ids, now| ids.event(now));
+    let id = daemon.store().ids(IdMaker::event);
     let delivery_id = match (&emit.delivery_id, header) {
         (Some(text), _) => DeliveryId::new(text)?,
         (None, Some(header)) => header,
-        (None, None) => daemon.fresh_delivery_id(id),
+        (None, None) => fresh_delivery_id(id),
     };
     let work = match emit.work {
         Some(text) => {
@@ -86,7 +86,7 @@ pub(crate) async fn emit(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
         delivery_id,
         event_type: EventType::new(&emit.event_type)?,
         scope: emit.scope.parse()?,
-        key: emit.key.map(key).transpose()?,
+        key: emit.key.as_ref().map(key).transpose()?,
         work,
         occurred_at: emit.occurred_at.map(|text| moment(&text)).transpose()?,
         payload: payload(emit.payload)?,
@@ -103,7 +103,12 @@ pub(crate) async fn emit(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
     Ok(response)
 }
 
-fn key(body: KeyBody) -> Result<Key, Failure> {
+/// A delivery id that nobody else has: an Event's id is never made twice on one database.
+fn fresh_delivery_id(event: EventId) -> DeliveryId {
+    DeliveryId::known(&format!("fresh/{event}"))
+}
+
+fn key(body: &KeyBody) -> Result<Key, Failure> {
     Ok(Key { source: body.source.parse()?, external_id: body.external_id.parse()? })
 }
 
@@ -257,14 +262,14 @@ async fn subject(daemon: &Arc<Daemon>, body: ExplainBody) -> Result<Subject, Fai
     let payload = body.payload.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string);
     let payload = Payload::new(payload.into_bytes())
         .map_err(|error| Failure::new(ErrorCode::PayloadTooLarge, error.to_string()))?;
-    let id = daemon.store().ids(|ids, now| ids.event(now));
+    let id = daemon.store().ids(IdMaker::event);
     Ok(Subject::Described(Box::new(Delivery {
         id,
         source: SourceName::new(body.source.as_deref().unwrap_or(MANUAL_SOURCE))?,
-        delivery_id: daemon.fresh_delivery_id(id),
+        delivery_id: fresh_delivery_id(id),
         event_type: EventType::from_str(&event_type)?,
         scope: scope.parse()?,
-        key: body.key.map(key).transpose()?,
+        key: body.key.as_ref().map(key).transpose()?,
         work,
         occurred_at: None,
         payload,
@@ -290,7 +295,7 @@ fn explained(explanation: &Explanation, generation: Option<i64>) -> ExplanationB
     match &explanation.fate {
         Fate::Unmatched => {}
         Fate::Waits { earlier } => {
-            body.reason = Some(format!("the Event with sequence {earlier} goes first"))
+            body.reason = Some(format!("the Event with sequence {earlier} goes first"));
         }
         Fate::Held { code, reason } | Fate::Failed { code, reason } | Fate::Refused { code, reason } => {
             body.code = Some(code.to_string());

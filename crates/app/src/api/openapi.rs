@@ -106,11 +106,12 @@ fn parameters(route: &Route) -> Vec<Value> {
     });
     let in_query = route.query.iter().map(|name| json!({ "name": name, "in": "query", "schema": text }));
     let header = |name: &str| json!({ "name": name, "in": "header", "schema": text });
-    let in_header = match route.operation {
-        Operation::EmitEvent => vec![header("Idempotency-Key")],
-        Operation::Stream => vec![header("Last-Event-ID")],
-        _without => Vec::new(),
-    };
+    let mut in_header = Vec::new();
+    if route.operation == Operation::EmitEvent {
+        in_header.push(header("Idempotency-Key"));
+    } else if route.operation == Operation::Stream {
+        in_header.push(header("Last-Event-ID"));
+    }
     in_path.chain(in_query).chain(in_header).collect()
 }
 

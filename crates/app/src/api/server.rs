@@ -179,7 +179,7 @@ impl Server {
             Operation::RunWhy => runs::why(daemon, &asked).await,
             Operation::RunArtifact => runs::artifact(daemon, &asked).await,
             Operation::ShowConfig => config::show(daemon).await,
-            Operation::PlanConfig => config::plan(daemon).await,
+            Operation::PlanConfig => config::plan(daemon),
             Operation::ApplyConfig => Box::pin(config::apply(daemon, asked)).await,
             Operation::Doctor => Box::pin(doctor::doctor(daemon, &asked)).await,
             Operation::Status => doctor::status(daemon).await,

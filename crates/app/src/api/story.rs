@@ -27,10 +27,7 @@ pub(crate) fn of_explanation(explanation: &Explanation) -> Vec<String> {
         Fate::Waits { earlier } => {
             format!("It would wait behind the Event with sequence {earlier}, which is not routed yet.")
         }
-        Fate::Failed { reason, .. } => {
-            format!("It would be tried again, and set aside in the end: {reason}.")
-        }
-        Fate::Refused { reason, .. } => {
+        Fate::Failed { reason, .. } | Fate::Refused { reason, .. } => {
             format!("It would be tried again, and set aside in the end: {reason}.")
         }
         Fate::Decided { outcome, work, creates, because: why, .. } => match (outcome, work, creates) {

@@ -29,7 +29,7 @@ const PAGE: u32 = 128;
 /// How long a stream says nothing before it says that it is still there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How long a reader that takes nothing is kept.
-const STALLED: Duration = Duration::from_secs(60);
+const STALLED: Duration = Duration::from_mins(1);
 /// The words of a change's kind.
 const KINDS: [&str; 4] = ["event", "checkpoint", "work", "run"];
 
@@ -102,9 +102,10 @@ impl Follow {
     async fn run(self, start: Start) {
         let mut after = start.after;
         let cursor = query::cursor(Cursor::Feed, after.number());
-        let hello = match start.reset {
-            true => format!("event: reset\nid: {cursor}\ndata: {{}}\n\n"),
-            false => format!(": open\nid: {cursor}\n\n"),
+        let hello = if start.reset {
+            format!("event: reset\nid: {cursor}\ndata: {{}}\n\n")
+        } else {
+            format!(": open\nid: {cursor}\n\n")
         };
         let mut changed = self.daemon.runtime().hints().feed.subscribe();
         let mut sent = self.send(hello).await;

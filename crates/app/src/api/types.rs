@@ -15,6 +15,11 @@ mod control;
 
 pub(crate) use control::*;
 
+/// Reads a value that is there, also when it is `null`: a payload may be.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
 /// A page of a list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Page<T> {
@@ -98,7 +103,7 @@ pub(crate) struct EventBody {
     pub(crate) checkpoint: Option<CheckpointBody>,
     pub(crate) redelivered: Option<RedeliveryBody>,
     /// Present on a single Event, absent in lists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub(crate) payload: Option<Value>,
 }
 

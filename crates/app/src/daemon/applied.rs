@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, PoisonError};
 
-use domain::store::StoreError;
 use runtime::ApplyError;
 
 use super::Daemon;
@@ -83,7 +82,7 @@ impl Daemon {
     /// # Errors
     /// [`ApplyError`] when the store fails, or holds a text that cannot be read.
     pub(super) async fn remember(&self) -> Result<(), ApplyError> {
-        let row = self.store().read("config", |tx| Ok::<_, StoreError>(tx.current_generation()?)).await?;
+        let row = self.store().read("config", |tx| tx.current_generation()).await?;
         let applied = match row {
             None => Applied::default(),
             Some(row) if row.number.number() == self.applied().number => return Ok(()),

@@ -11,7 +11,7 @@ use super::Daemon;
 use crate::api::failure::Chain;
 
 /// How often the feed is cut.
-const EVERY: Duration = Duration::from_secs(3600);
+const EVERY: Duration = Duration::from_hours(1);
 /// Rows that one transaction takes away.
 const AT_ONCE: u32 = 1000;
 

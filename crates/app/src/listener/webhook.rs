@@ -4,9 +4,11 @@
 //! what was sent. A sender is told that all is well only once every delivery is durable.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::causal::Origin;
 use domain::delivery::{Acceptance, Authority, Delivery};
+use domain::id::IdMaker;
 use domain::text::Code;
 use extension::{HttpDelivery, IngressDelivery, IngressRefusal};
 use hyper::body::Incoming;
@@ -15,6 +17,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use percent_encoding::percent_decode_str;
 use runtime::AcceptError;
 use runtime::accept::Fate;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::ingress::Receiver;
 use crate::api::body::{self, Body};
@@ -31,11 +34,34 @@ use crate::error_code::ErrorCode;
 pub(crate) struct Webhooks {
     daemon: Arc<Daemon>,
     hosts: Hosts,
+    /// Room for bodies in memory, in units of [`UNIT_BYTES`].
+    room: Semaphore,
 }
 
+/// What bodies are counted in.
+const UNIT_BYTES: u64 = 64 << 10;
+/// Bodies that are in memory at once, all senders together: 256 MiB.
+const ROOM_UNITS: usize = 4096;
+/// How long a sender waits for room.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(5);
+
 impl Webhooks {
-    pub(crate) const fn new(daemon: Arc<Daemon>, hosts: Hosts) -> Self {
-        Self { daemon, hosts }
+    pub(crate) fn new(daemon: Arc<Daemon>, hosts: Hosts) -> Self {
+        Self { daemon, hosts, room: Semaphore::new(ROOM_UNITS) }
+    }
+
+    /// Makes room for a body: as much as it says it needs, or as much as it may have when it does not say.
+    async fn room(&self, body: &Incoming, bytes_max: usize) -> Result<SemaphorePermit<'_>, Failure> {
+        let bytes =
+            hyper::body::Body::size_hint(body).exact().unwrap_or(bytes_max as u64).min(bytes_max as u64);
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
+        match tokio::time::timeout(ROOM_TIMEOUT, self.room.acquire_many(units)).await {
+            Ok(permit) => Ok(permit.expect("the semaphore is never closed")),
+            Err(_elapsed) => {
+                let detail = "too much is being received at once; send it again later";
+                Err(Failure::new(ErrorCode::EntryUnavailable, detail).closing())
+            }
+        }
     }
 
     /// Answers a request. It always has an answer.
@@ -46,7 +72,7 @@ impl Webhooks {
     }
 
     async fn receive(&self, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
-        let (parts, body) = request.into_parts();
+        let (parts, incoming) = request.into_parts();
         posture::admit_address(&parts, Peer::Tcp, Some(&self.hosts))?;
         if parts.method != Method::POST {
             return Err(Failure::method("POST").closing());
@@ -55,10 +81,12 @@ impl Webhooks {
             percent_decode_str(parts.uri.path()).decode_utf8().map_err(|_source| not_found().closing())?;
         let table = self.daemon.ingress();
         let Some((receiver, tail)) = table.find(&path) else { return Err(not_found().closing()) };
-        let bytes = body::read(body, receiver.prepared.body_bytes_max()).await?;
+        let bytes_max = receiver.prepared.body_bytes_max();
+        let _room = self.room(&incoming, bytes_max).await?;
+        let bytes = body::read(incoming, bytes_max).await?;
         let request = self.request(&parts, tail, bytes.into())?;
-        let received = receiver.prepared.receive(&request, &*receiver.secrets).await;
-        let deliveries = received.map_err(|refusal| refused(receiver, refusal))?;
+        let read = receiver.prepared.receive(&request, &*receiver.secrets).await;
+        let deliveries = read.map_err(|refusal| refused(receiver, refusal))?;
         drop(request);
         self.accept(receiver, deliveries).await
     }
@@ -86,19 +114,19 @@ impl Webhooks {
         receiver: &Receiver,
         deliveries: Vec<IngressDelivery>,
     ) -> Result<Response<Body>, Failure> {
-        let mut received = ReceivedBody { events: Vec::with_capacity(deliveries.len()), duplicates: 0 };
+        let mut answer = ReceivedBody { events: Vec::with_capacity(deliveries.len()), duplicates: 0 };
         for delivery in deliveries {
             let (delivery, fate) = self.delivery(receiver, delivery);
             let accepted = self.daemon.runtime().accept_with(delivery, Authority::Ingress, fate).await;
             match accepted.map_err(|error| not_accepted(receiver, error))? {
-                Acceptance::New { event, .. } => received.events.push(event.to_string()),
+                Acceptance::New { event, .. } => answer.events.push(event.to_string()),
                 Acceptance::Duplicate { event, .. } => {
-                    received.events.push(event.to_string());
-                    received.duplicates += 1;
+                    answer.events.push(event.to_string());
+                    answer.duplicates += 1;
                 }
             }
         }
-        let mut response = json(&received);
+        let mut response = json(&answer);
         *response.status_mut() = StatusCode::ACCEPTED;
         Ok(response)
     }
@@ -109,7 +137,7 @@ impl Webhooks {
             None => Fate::Route,
         };
         let delivery = Delivery {
-            id: self.daemon.store().ids(|ids, now| ids.event(now)),
+            id: self.daemon.store().ids(IdMaker::event),
             source: receiver.prepared.namespace().clone(),
             delivery_id: delivery.delivery_id,
             event_type: delivery.event_type,

@@ -40,6 +40,39 @@ fn wait_stops_at_its_time_and_what_was_sent_goes_on() {
 }
 
 #[test]
+fn wait_ends_when_only_an_operator_can_go_on() {
+    let home = Home::usual();
+    let _served = home.serve();
+    home.emit("do.slow", "1");
+    wait_for("the run", || {
+        home.json(&["runs", "list", "--state", "running"])["items"][0].is_object().then_some(())
+    });
+    let mut second = Served::spawn(home.command(&waiting("do.slow", "1")));
+    assert!(second.text_line().ends_with(" accepted\n"));
+    let routed = |event: &serde_json::Value| event["checkpoint"]["outcome"] == "routed";
+    wait_for("the second checkpoint", || {
+        let list = home.json(&["events", "list", "--type", "do.slow"]);
+        list["items"].as_array().unwrap().iter().all(routed).then_some(())
+    });
+    home.configure(&home.usual_config().replace("\"slow\"", "\"other\""));
+    home.run(&["config", "apply"]).code(0);
+    home.open_gate();
+    assert_eq!(second.end(), 6);
+    let ran = home.run(&["work", "list"]).code(0);
+    assert!(ran.out.contains("ready, blocked"), "{}", ran.out);
+}
+
+#[test]
+fn wait_ends_when_the_scope_is_disabled() {
+    let home = Home::usual();
+    let _served = home.serve();
+    home.configure(&home.usual_config().replacen("name = \"main\"", "name = \"main\"\ndisabled = true", 1));
+    home.run(&["config", "apply"]).code(0);
+    let ran = home.run(&waiting("say.hello", "1")).code(6);
+    insta::assert_snapshot!(normal::text(&ran.err, &home));
+}
+
+#[test]
 fn wait_says_when_nothing_comes_of_it() {
     let home = Home::usual();
     let _served = home.serve();

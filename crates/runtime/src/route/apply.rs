@@ -18,7 +18,7 @@ use crate::route::Candidate;
 use crate::stage::BATCH;
 
 /// How long an Event waits that its scope keeps from being routed, before it is looked at again.
-const HELD: Duration = Duration::from_secs(60);
+const HELD: Duration = Duration::from_mins(1);
 /// How long an Event waits for an earlier one of its Work in another lane, before it is looked at again.
 const BEHIND: Duration = Duration::from_secs(1);
 /// The most earlier Events that join a Work's backlog when it gets their key.

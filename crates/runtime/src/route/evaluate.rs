@@ -27,7 +27,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// An answer, now or later.
 pub(crate) enum Asked {
     /// It is there.
-    Now(Item),
+    Now(Box<Item>),
     /// It takes longer.
     Later(BoxFuture<'static, Item>),
 }
@@ -36,7 +36,7 @@ impl Asked {
     /// Waits for the answer.
     pub(crate) async fn item(self) -> Item {
         match self {
-            Self::Now(item) => item,
+            Self::Now(item) => *item,
             Self::Later(answer) => answer.await,
         }
     }
@@ -51,9 +51,9 @@ pub(crate) async fn evaluate(
     let generation = active.number;
     let held = |code: &str| Verdict::Held { code: Code::known(code) };
     let scope = match active.scope(&candidate.event.scope) {
-        None => return Asked::Now(Item { candidate, generation, verdict: held("unknown_scope") }),
+        None => return Asked::Now(Box::new(Item { candidate, generation, verdict: held("unknown_scope") })),
         Some(scope) if scope.scope.disabled => {
-            return Asked::Now(Item { candidate, generation, verdict: held("scope_disabled") });
+            return Asked::Now(Box::new(Item { candidate, generation, verdict: held("scope_disabled") }));
         }
         Some(scope) => scope,
     };
@@ -61,7 +61,7 @@ pub(crate) async fn evaluate(
         || scope.routes.iter().any(|route| route.prepared.may_take_long());
     let mut answer = bounded(runtime.clone(), Arc::clone(active), candidate, long);
     match std::future::poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await {
-        Poll::Ready(item) => Asked::Now(item),
+        Poll::Ready(item) => Asked::Now(Box::new(item)),
         Poll::Pending => Asked::Later(answer),
     }
 }

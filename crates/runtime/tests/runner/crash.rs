@@ -81,10 +81,9 @@ async fn scenario(world: &mut World, crashes: &Crashes) {
 /// Opens what a crash left and lets everything go on to its end.
 async fn resume(crash: &Crash, texts: &World) {
     let clock = HandClock::new();
-    clock.advance(Duration::from_secs(3600));
-    let shared: Arc<dyn domain::time::Clock> = clock.clone();
+    clock.advance(Duration::from_hours(1));
     let location = Location::Sqlite(crash.directory.join("conduit.db"));
-    let options = Options { clock: shared, inline: true, ..Options::default() };
+    let options = Options { clock: clock.shared(), inline: true, ..Options::default() };
     let store = store::open(&location, options).await.unwrap();
     let executor = Arc::new(Double::default());
     let mut world = World::over(store, clock, Arc::clone(&executor), texts.texts()).await;
@@ -158,9 +157,12 @@ async fn every_commit_may_be_the_last() {
     fs::create_dir_all(&home).unwrap();
     let clock = HandClock::new();
     let faults = Arc::new(Faults::default());
-    let shared: Arc<dyn domain::time::Clock> = clock.clone();
-    let options =
-        Options { clock: shared, inline: true, faults: Some(Arc::clone(&faults)), ..Options::default() };
+    let options = Options {
+        clock: clock.shared(),
+        inline: true,
+        faults: Some(Arc::clone(&faults)),
+        ..Options::default()
+    };
     let store = store::open(&Location::Sqlite(home.join("conduit.db")), options).await.unwrap();
 
     let executor = Arc::new(Double::default());

@@ -49,6 +49,11 @@ impl HandClock {
         Arc::new(Self(Mutex::new((start, Duration::from_secs(1000)))))
     }
 
+    /// The clock, for a store.
+    pub(super) fn shared(self: &Arc<Self>) -> Arc<dyn Clock> {
+        Arc::<Self>::clone(self)
+    }
+
     pub(super) fn advance(&self, by: Duration) {
         let mut now = self.0.lock().unwrap();
         *now = (now.0.after(by), now.1 + by);
@@ -362,7 +367,7 @@ impl World {
             secrets: Arc::new(NoSecrets),
             look_again: None,
         };
-        let shared: Arc<dyn Executor> = executor.clone();
+        let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
         let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]);
         let (runtime, stages) = Runtime::new(store, registry, options);
         runtime.prepare().await.unwrap();
@@ -382,7 +387,7 @@ impl World {
 
     pub(super) fn delivery(&self, id: &str, key_id: Option<&str>, payload: &Value) -> Delivery {
         Delivery {
-            id: self.runtime.store().ids(|ids, now| ids.event(now)),
+            id: self.runtime.store().ids(domain::id::IdMaker::event),
             source: SourceName::known("test"),
             delivery_id: DeliveryId::known(id),
             event_type: EventType::known("test.happened"),
@@ -507,6 +512,6 @@ pub(super) async fn open(location: &Location, clock: &Arc<HandClock>) -> Store {
 }
 
 pub(super) async fn try_open(location: &Location, clock: &Arc<HandClock>) -> Result<Store, StoreError> {
-    let clock: Arc<dyn Clock> = clock.clone();
+    let clock = clock.shared();
     store::open(location, store::Options { clock, inline: true, ..store::Options::default() }).await
 }

@@ -1,5 +1,7 @@
 //! The change feed as a client sees it.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -20,7 +22,7 @@ impl Client {
         let mut head =
             format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n", daemon.token);
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            write!(head, "{name}: {value}\r\n").unwrap();
         }
         head.push_str("\r\n");
         let mut stream = UnixStream::connect(daemon.home().socket()).await.unwrap();

@@ -6,6 +6,7 @@ use crate::api::types::{EventBody, Page};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;
+use crate::cli::keyed::KeyArgs;
 use crate::cli::output::Table;
 use crate::cli::paging::{self, PagingArgs};
 use crate::client::Route;
@@ -26,12 +27,11 @@ pub(crate) struct ListArgs {
     /// Only addressed to this Work
     #[arg(long, value_name = "WORK")]
     work: Option<String>,
-    /// Only with this key: its namespace
-    #[arg(long, value_name = "NS", requires = "key_external_id")]
-    key_source: Option<String>,
-    /// Only with this key: its identifier
-    #[arg(long, value_name = "ID", requires = "key_source")]
-    key_external_id: Option<String>,
+    /// Only those that this became of
+    #[arg(long, value_parser = ["routed", "unmatched", "dropped", "terminal", "quarantined"])]
+    outcome: Option<String>,
+    #[command(flatten)]
+    key: KeyArgs,
     #[command(flatten)]
     paging: PagingArgs,
 }
@@ -42,9 +42,8 @@ pub(crate) async fn list(args: &ListArgs, context: &Context) -> Result<Exit, Sto
         .with_some("type", args.event_type.as_ref())
         .with_some("source", args.source.as_ref())
         .with_some("work", args.work.as_ref())
-        .with_some("key_source", args.key_source.as_ref())
-        .with_some("key_external_id", args.key_external_id.as_ref());
-    let page: Page<EventBody> = context.client()?.get(&args.paging.of(route)).await?;
+        .with_some("outcome", args.outcome.as_ref());
+    let page: Page<EventBody> = context.client()?.get(&args.paging.of(args.key.of(route))).await?;
     let nothing = "There is no such Event. `open-conduit events emit --help` tells how to send one.";
     paging::print(context, &page, |events| table(events, context), nothing)?;
     Ok(Exit::DONE)

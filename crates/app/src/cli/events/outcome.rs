@@ -1,6 +1,8 @@
 //! Waiting for what comes of an Event: its checkpoint, then the run that takes it in, then that run's end.
 
-use crate::api::types::{EventBody, Page, RunBody, WhyBody, WorkBody};
+use std::time::Duration;
+
+use crate::api::types::{EventBody, ExplainBody, ExplanationBody, Page, RunBody, WhyBody, WorkBody};
 use crate::cli::changes::Changes;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};
@@ -10,6 +12,9 @@ use crate::view::{event, work};
 /// The kinds of changes that [`Awaited::ended`] has to hear about.
 pub(crate) const KINDS: &str = "checkpoint,work,run";
 
+/// A Work that cannot start stays in its state, so no change tells of it.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 /// What came of an Event.
 #[derive(Debug)]
 pub(crate) enum Came {
@@ -17,8 +22,8 @@ pub(crate) enum Came {
     Run(Box<RunBody>),
     /// It reached no run, and will not.
     Nothing(Box<EventBody>),
-    /// Its Work cannot start before an operator does something.
-    Held(Box<WorkBody>),
+    /// It, or its Work, cannot go on before an operator does something; this says why.
+    Held(String),
 }
 
 impl Came {
@@ -38,17 +43,16 @@ impl Came {
         match self {
             Self::Run(run) => Ok(Exit::of_run(&run.state).unwrap_or(Exit::PENDING)),
             Self::Nothing(found) => {
-                let detail = format!("no run came of {}. {}", found.id, event::fate(found));
+                let routed = found.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.outcome == "routed");
+                let ended = if routed { " That ended before a run of it began." } else { "" };
+                let detail = format!("no run came of {}. {}{ended}", found.id, event::fate(found));
                 Err(Failure::new(Exit::FAILED, "no_run", detail)
                     .hint("`open-conduit events explain` tells what each route says to such an Event")
                     .into())
             }
-            Self::Held(found) => {
-                let detail = format!("{} is held. {}", found.id, work::mover(found));
-                Err(Failure::new(Exit::HELD, "held", detail)
-                    .hint("change the configuration and `open-conduit config apply` it; the input stays")
-                    .into())
-            }
+            Self::Held(why) => Err(Failure::new(Exit::HELD, "held", why)
+                .hint("change the configuration and `open-conduit config apply` it; nothing sent is lost")
+                .into()),
         }
     }
 }
@@ -77,12 +81,25 @@ impl<'a> Awaited<'a> {
             if let Some(came) = self.look().await? {
                 return Ok(came);
             }
-            loop {
-                let change = changes.next().await?;
-                let concerns = |id: &str| change.id == id || change.work.as_deref() == Some(id);
-                if concerns(self.event) || self.work.as_deref().is_some_and(concerns) {
-                    break;
+            // Cutting this short loses nothing: a change that was not waited for is the next one.
+            match tokio::time::timeout(LOOK_AGAIN_AFTER, self.something(changes)).await {
+                Ok(happened) => happened?,
+                Err(_elapsed) => {
+                    if let Some(came) = self.look_closer().await? {
+                        return Ok(came);
+                    }
                 }
+            }
+        }
+    }
+
+    /// Waits for a change that has to do with the Event or its Work.
+    async fn something(&self, changes: &mut Changes) -> Result<(), Stop> {
+        loop {
+            let change = changes.next().await?;
+            let concerns = |id: &str| change.id == id || change.work.as_deref() == Some(id);
+            if concerns(self.event) || self.work.as_deref().is_some_and(concerns) {
+                return Ok(());
             }
         }
     }
@@ -99,9 +116,20 @@ impl<'a> Awaited<'a> {
         }
         let work: WorkBody = self.client.get(&Route::new(&["work", &work])).await?;
         if work::is_held(&work) {
-            return Ok(Some(Came::Held(Box::new(work))));
+            return Ok(Some(Came::Held(format!("{} is held. {}", work.id, work::mover(&work)))));
         }
         Ok(work.ended_at.is_some().then(|| Came::Nothing(Box::new(event))))
+    }
+
+    /// Whether an Event that is not routed waits for an operator: its scope may be disabled.
+    async fn look_closer(&self) -> Result<Option<Came>, Stop> {
+        if self.work.is_some() {
+            return Ok(None);
+        }
+        let asked = ExplainBody { event: Some(self.event.to_owned()), ..ExplainBody::default() };
+        let found: ExplanationBody = self.client.post(&Route::new(&["events", "explain"]), &asked).await?;
+        let reason = found.reason.filter(|_reason| found.outcome == "held");
+        Ok(reason.map(|reason| Came::Held(format!("{} is not routed: {reason}", self.event))))
     }
 
     /// The run that took the Event in: mostly it is the run's trigger, else one of its further inputs.

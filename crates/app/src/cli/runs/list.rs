@@ -6,6 +6,7 @@ use crate::api::types::{Page, RunBody};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;
+use crate::cli::keyed::KeyArgs;
 use crate::cli::output::Table;
 use crate::cli::paging::{self, PagingArgs};
 use crate::client::Route;
@@ -26,12 +27,8 @@ pub(crate) struct ListArgs {
     /// Only in this state
     #[arg(long, value_parser = ["launching", "running", "completed", "handoff", "failed", "cancelled"])]
     state: Option<String>,
-    /// Only of the Work with this key: its namespace
-    #[arg(long, value_name = "NS", requires = "key_external_id")]
-    key_source: Option<String>,
-    /// Only of the Work with this key: its identifier
-    #[arg(long, value_name = "ID", requires = "key_source")]
-    key_external_id: Option<String>,
+    #[command(flatten)]
+    key: KeyArgs,
     #[command(flatten)]
     paging: PagingArgs,
 }
@@ -41,10 +38,8 @@ pub(crate) async fn list(args: &ListArgs, context: &Context) -> Result<Exit, Sto
         .with_some("scope", args.scope.as_ref())
         .with_some("work_kind", args.kind.as_ref())
         .with_some("work", args.work.as_ref())
-        .with_some("state", args.state.as_ref())
-        .with_some("key_source", args.key_source.as_ref())
-        .with_some("key_external_id", args.key_external_id.as_ref());
-    let page: Page<RunBody> = context.client()?.get(&args.paging.of(route)).await?;
+        .with_some("state", args.state.as_ref());
+    let page: Page<RunBody> = context.client()?.get(&args.paging.of(args.key.of(route))).await?;
     let nothing =
         "There is no such run. `open-conduit events list` shows what arrived and what became of it.";
     paging::print(context, &page, |runs| table(runs, context), nothing)?;

@@ -49,7 +49,8 @@ pub(crate) async fn list(_args: &ListArgs, context: &Context) -> Result<Exit, St
         Failure::new(Exit::FAILED, "unexpected_answer", detail)
     })?;
     let page = Page { items: scopes.values().map(|scope| shown(scope)).collect(), next: None };
-    let nothing = "No scope is configured. Write one into the configuration file, then `open-conduit config apply`.";
+    let nothing =
+        "No scope is configured. Write one into the configuration file, then `open-conduit config apply`.";
     paging::print(context, &page, table, nothing)?;
     Ok(Exit::DONE)
 }

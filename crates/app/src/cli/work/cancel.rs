@@ -23,12 +23,11 @@ pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> Result<Exit,
     if out.is_json() {
         out.object(&cancelled)?;
     } else {
-        match &cancelled.run {
-            Some(run) => {
-                out.sentence(&format!("{} is cancelled. {run} is being stopped.", cancelled.work))?
-            }
-            None => out.sentence(&format!("{} is cancelled. No run was at it.", cancelled.work))?,
-        }
+        let run = match &cancelled.run {
+            Some(run) => format!("{run} is being stopped."),
+            None => "No run was at it.".to_owned(),
+        };
+        out.sentence(&format!("{} is cancelled. {run}", cancelled.work))?;
     }
     Ok(Exit::DONE)
 }

@@ -6,6 +6,7 @@ use crate::api::types::{Page, WorkBody};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;
+use crate::cli::keyed::KeyArgs;
 use crate::cli::output::Table;
 use crate::cli::paging::{self, PagingArgs};
 use crate::client::Route;
@@ -24,6 +25,8 @@ pub(crate) struct ListArgs {
     #[arg(long, value_parser = ["ready", "running", "completed", "failed", "cancelled"])]
     state: Option<String>,
     #[command(flatten)]
+    key: KeyArgs,
+    #[command(flatten)]
     paging: PagingArgs,
 }
 
@@ -32,7 +35,7 @@ pub(crate) async fn list(args: &ListArgs, context: &Context) -> Result<Exit, Sto
         .with_some("scope", args.scope.as_ref())
         .with_some("kind", args.kind.as_ref())
         .with_some("state", args.state.as_ref());
-    let page: Page<WorkBody> = context.client()?.get(&args.paging.of(route)).await?;
+    let page: Page<WorkBody> = context.client()?.get(&args.paging.of(args.key.of(route))).await?;
     let nothing = "There is no such Work. An Event that a route matches makes one: try `open-conduit events emit --help`.";
     paging::print(context, &page, |works| table(works, context), nothing)?;
     Ok(Exit::DONE)
