@@ -4,6 +4,7 @@
 //! continuous integration and a maintainer all run the same thing. A command is one module and one line
 //! in [`Command`].
 
+mod bench;
 mod check;
 mod component;
 mod drill;
@@ -31,6 +32,8 @@ enum Command {
     Test(check::Arguments),
     /// Check the structure of the repository: sizes, crate edges, words, documents, licenses
     Tidy,
+    /// Measure what it costs, beside what the machine can do
+    Bench(bench::Arguments),
     /// Kill, suspend, starve and double real daemons under load
     Drill(drill::Arguments),
     /// Be the job that drills let the daemon run
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
     let ran = match Arguments::parse().command {
         Command::Test(arguments) => check::run(&arguments),
         Command::Tidy => tidy::run(),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Drill(arguments) => drill::run(&arguments),
         Command::DrillJob(arguments) => drill::job::run(&arguments),
     };

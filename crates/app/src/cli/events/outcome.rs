@@ -43,7 +43,8 @@ impl Came {
         match self {
             Self::Run(run) => Ok(Exit::of_run(&run.state).unwrap_or(Exit::PENDING)),
             Self::Nothing(found) => {
-                let routed = found.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.outcome == "routed");
+                let routed =
+                    found.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.outcome == "routed");
                 let ended = if routed { " That ended before a run of it began." } else { "" };
                 let detail = format!("no run came of {}. {}{ended}", found.id, event::fate(found));
                 Err(Failure::new(Exit::FAILED, "no_run", detail)
