@@ -37,6 +37,15 @@ pub(crate) enum Error {
     /// Tidy found something; the findings have been printed.
     #[error("tidy found {count} things to put right")]
     Untidy { count: usize },
+    /// Documents that are made from code differ from it.
+    #[error("out of date: {names}; write them again with `cargo xtask codegen`")]
+    Outdated { names: String },
+    /// What a document is made from is not what this tool knows how to read.
+    #[error("cannot make a document from {what}: {reason}")]
+    Document { what: String, reason: String },
+    /// A document with commands to type is not what happens when they are typed.
+    #[error("{0}")]
+    Readme(String),
     /// Components of the check are missing; what to do has been printed.
     #[error("missing components: {names}")]
     Missing { names: String },

@@ -6,6 +6,7 @@
 
 mod bench;
 mod check;
+mod codegen;
 mod component;
 mod drill;
 mod error;
@@ -13,6 +14,7 @@ mod machine;
 mod metadata;
 mod output;
 mod postgres;
+mod readme;
 mod tidy;
 
 use std::process::ExitCode;
@@ -34,6 +36,10 @@ enum Command {
     Tidy,
     /// Measure what it costs, beside what the machine can do
     Bench(bench::Arguments),
+    /// Write the documents that are made from code
+    Codegen(codegen::Arguments),
+    /// Type what the README says, and compare what happens
+    Readme,
     /// Kill, suspend, starve and double real daemons under load
     Drill(drill::Arguments),
     /// Be the job that drills let the daemon run
@@ -46,6 +52,8 @@ fn main() -> ExitCode {
         Command::Test(arguments) => check::run(&arguments),
         Command::Tidy => tidy::run(),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Codegen(arguments) => codegen::run(&arguments),
+        Command::Readme => readme::run(),
         Command::Drill(arguments) => drill::run(&arguments),
         Command::DrillJob(arguments) => drill::job::run(&arguments),
     };

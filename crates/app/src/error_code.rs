@@ -45,12 +45,17 @@ pub(crate) enum ErrorCode {
     CommitUnknown,
     DatabaseLocked,
     StoreClosed,
+    AlreadyRunning,
+    Home,
+    NoRandomness,
+    CannotListen,
+    OpenWithoutProxy,
 }
 
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 35] = [
+    pub(crate) const ALL: [Self; 40] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::ForeignUser,
@@ -86,6 +91,11 @@ impl ErrorCode {
         Self::CommitUnknown,
         Self::DatabaseLocked,
         Self::StoreClosed,
+        Self::AlreadyRunning,
+        Self::Home,
+        Self::NoRandomness,
+        Self::CannotListen,
+        Self::OpenWithoutProxy,
     ];
 
     /// The stable word.
@@ -126,10 +136,15 @@ impl ErrorCode {
             Self::CommitUnknown => "commit_unknown",
             Self::DatabaseLocked => "database_locked",
             Self::StoreClosed => "store_closed",
+            Self::AlreadyRunning => "already_running",
+            Self::Home => "home",
+            Self::NoRandomness => "no_randomness",
+            Self::CannotListen => "cannot_listen",
+            Self::OpenWithoutProxy => "open_without_proxy",
         }
     }
 
-    /// The HTTP status that goes with it.
+    /// The HTTP status that goes with it. What keeps a daemon from starting has one for completeness.
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::BadRequest => StatusCode::BAD_REQUEST,
@@ -152,11 +167,18 @@ impl ErrorCode {
             | Self::TerminalWork
             | Self::WorkConflict
             | Self::ConfigConflict
-            | Self::Conflict => StatusCode::CONFLICT,
+            | Self::Conflict
+            | Self::AlreadyRunning => StatusCode::CONFLICT,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::InvalidConfig => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::CorruptRecord | Self::Bug | Self::HomeUnreadable => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::CorruptRecord
+            | Self::Bug
+            | Self::HomeUnreadable
+            | Self::Home
+            | Self::NoRandomness
+            | Self::CannotListen
+            | Self::OpenWithoutProxy => StatusCode::INTERNAL_SERVER_ERROR,
             Self::LogUnavailable
             | Self::EntryUnavailable
             | Self::TooManyStreams
@@ -206,6 +228,11 @@ impl ErrorCode {
             Self::CommitUnknown => "Whether it was stored is not known",
             Self::DatabaseLocked => "The database is in use",
             Self::StoreClosed => "The daemon is stopping",
+            Self::AlreadyRunning => "A daemon runs in this home",
+            Self::Home => "The home cannot be used",
+            Self::NoRandomness => "No random bytes",
+            Self::CannotListen => "The address cannot be listened on",
+            Self::OpenWithoutProxy => "Open to other machines",
         }
     }
 

@@ -23,6 +23,7 @@ pub mod work;
 pub mod input;
 pub mod capacity;
 pub mod lease;
+pub mod ownership;
 pub mod execution;
 pub mod outcome;
 pub mod feed;

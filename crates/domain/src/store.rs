@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::feed::Change;
 use crate::id::{IdMaker, Incarnation, Sequence};
+use crate::ownership::{NotOwner, Ownership, Tenure};
 use crate::time::Timestamp;
 
 pub mod access;
@@ -28,7 +29,7 @@ pub mod work;
 pub use access::{AccessReads, AccessWrites, Token};
 pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
-pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites};
+pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Stranded};
 pub use feed::{FeedReads, FeedWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
@@ -53,6 +54,20 @@ pub trait Tx:
 
     /// What this transaction has changed so far, in order.
     fn changes(&self) -> &[Change];
+
+    /// Who owns the loops of this database. It costs no statement.
+    fn ownership(&self) -> Ownership;
+
+    /// Sets who owns the loops. It costs no statement beyond what every commit has.
+    fn put_ownership(&mut self, next: Ownership);
+}
+
+/// Refuses a transaction of a loop that no longer is its owner's. It comes first in the body.
+///
+/// # Errors
+/// [`StoreError::NotOwner`].
+pub fn fence(tx: &dyn Tx, tenure: Tenure) -> Result<(), StoreError> {
+    Ok(tx.ownership().authorize(tenure, tx.now())?)
 }
 
 /// Sees what a transaction changed, inside it, and may write beside it. A module's own tables travel as
@@ -105,6 +120,9 @@ pub enum StoreError {
     /// Whether the transaction was committed could not be found out. The store has reopened itself.
     #[error("the database was lost during a commit")]
     Lost,
+    /// The loops belong to another process, or to nobody; see [`Ownership`].
+    #[error(transparent)]
+    NotOwner(#[from] NotOwner),
     /// Another process owns the database.
     #[error("another process uses the database")]
     Locked,
@@ -123,6 +141,7 @@ impl StoreError {
             Self::Panicked { .. } => "bug",
             Self::Full => "disk_full",
             Self::Lost => "commit_unknown",
+            Self::NotOwner(_) => "not_owner",
             Self::Locked => "database_locked",
             Self::Closed => "store_closed",
         }

@@ -146,7 +146,8 @@ impl Backend for Database {
                 })
             }
             Runs::Inline(writer) => Self::inline(writer, |writer, answer| {
-                ReadRequest { label, body, answer }.run_on(writer.snapshot(), self.clock.now());
+                let host = writer.host();
+                ReadRequest { label, body, answer }.run_on(writer.snapshot(), host, self.clock.now());
             }),
         }
     }

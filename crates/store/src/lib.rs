@@ -34,7 +34,7 @@ mod tape;
 
 pub use clock::system_clock;
 pub use fault::{CommitFault, Faults, Point};
-pub use options::{IssueObserver, Location, LocationError, Options};
+pub use options::{Host, IssueObserver, Location, LocationError, Options};
 pub use tape::{Said, Spoken, Tape};
 
 use backend::{Database, Runs};
@@ -42,6 +42,7 @@ use clock::StoreClock;
 use counters::Counters;
 use engine::postgres::{Postgres, PostgresReader};
 use engine::sqlite::{Sqlite, SqliteReader, log_bytes};
+use tables::coordination::Registered;
 use threads::Threads;
 use writer::{Ways, Writer, message};
 
@@ -54,6 +55,8 @@ const POSTGRES_READERS: usize = 2;
 struct Opened {
     clock: Arc<StoreClock>,
     incarnation: Incarnation,
+    /// The number of this process's host.
+    host: i64,
     facts: Vec<(&'static str, String)>,
 }
 
@@ -78,17 +81,19 @@ fn start_sqlite(
 ) -> Result<(Writer<Sqlite>, Opened), StoreError> {
     let mut engine = Sqlite::open(path)?;
     let clock = Arc::new(StoreClock::start(options.clock, engine.highest()));
-    let incarnation = Incarnation::from_number(engine.register(clock.now())?);
+    let Registered { incarnation, host } = engine.register(clock.now())?;
+    let incarnation = Incarnation::from_number(incarnation);
     let facts = engine.facts();
     let ways = Ways {
         clock: Arc::clone(&clock),
+        host,
         counters,
         observers: options.observers,
         faults: options.faults,
         tape: options.tape,
         rehearse: options.rehearse,
     };
-    Ok((Writer::new(engine, ways), Opened { clock, incarnation, facts }))
+    Ok((Writer::new(engine, ways), Opened { clock, incarnation, host, facts }))
 }
 
 async fn open_sqlite(path: Option<PathBuf>, options: Options) -> Result<Database, StoreError> {
@@ -103,7 +108,9 @@ async fn open_sqlite(path: Option<PathBuf>, options: Options) -> Result<Database
         let (mut threads, opened) =
             Threads::start(|opened: &Opened| Arc::clone(&opened.clock), start).await?;
         if let Some(file) = file.clone() {
-            threads.add_readers(SQLITE_READERS, &opened.clock, move || SqliteReader::open(&file)).await?;
+            threads
+                .add_readers(SQLITE_READERS, &opened.clock, opened.host, move || SqliteReader::open(&file))
+                .await?;
         }
         (Runs::Threads { threads, blocking: false }, opened)
     };
@@ -137,17 +144,19 @@ fn start_postgres(
         engine.lead(Arc::clone(&clock));
         clock
     };
-    let incarnation = Incarnation::from_number(engine.register(clock.now())?);
+    let Registered { incarnation, host } = engine.register(clock.now(), options.host.as_ref())?;
+    let incarnation = Incarnation::from_number(incarnation);
     let facts = engine.facts()?;
     let ways = Ways {
         clock: Arc::clone(&clock),
+        host,
         counters,
         observers: options.observers,
         faults: options.faults,
         tape: options.tape,
         rehearse: options.rehearse,
     };
-    Ok((Writer::new(engine, ways), Opened { clock, incarnation, facts }))
+    Ok((Writer::new(engine, ways), Opened { clock, incarnation, host, facts }))
 }
 
 async fn open_postgres(dsn: String, options: Options) -> Result<Database, StoreError> {
@@ -158,7 +167,9 @@ async fn open_postgres(dsn: String, options: Options) -> Result<Database, StoreE
     let reads = dsn.clone();
     let start = move || start_postgres(&dsn, options, counted);
     let (mut threads, opened) = Threads::start(|opened: &Opened| Arc::clone(&opened.clock), start).await?;
-    threads.add_readers(POSTGRES_READERS, &opened.clock, move || PostgresReader::open(&reads)).await?;
+    threads
+        .add_readers(POSTGRES_READERS, &opened.clock, opened.host, move || PostgresReader::open(&reads))
+        .await?;
     Ok(Database {
         runs: Runs::Threads { threads, blocking },
         clock: opened.clock,

@@ -63,11 +63,26 @@ impl FromStr for Location {
     }
 }
 
+/// Where a process runs: the one place from which what its executors start can be looked after.
+///
+/// Two processes that live at the same time never give the same one; a lock on the place itself has to see
+/// to that. A process that gives it later may take up whatever an earlier one left there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// What tells it from every other host, for ever. Compared, not read.
+    pub identity: String,
+    /// What people call it.
+    pub label: String,
+}
+
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The clocks. On PostgreSQL they only measure what passes between two looks at the database's clock.
     pub clock: Arc<dyn Clock>,
+    /// Where this process runs. It matters on PostgreSQL, whose other nodes may be elsewhere; without one this
+    /// process leaves nothing that another could take up.
+    pub host: Option<Host>,
     /// Who sees the changes of each transaction, in the transaction.
     pub observers: Vec<IssueObserver>,
     /// Bodies run on the calling thread, one by one, and the futures are ready at once.
@@ -87,6 +102,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             clock: system_clock(),
+            host: None,
             observers: Vec::new(),
             inline: false,
             rehearse: cfg!(debug_assertions),

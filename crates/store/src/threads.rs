@@ -130,6 +130,7 @@ impl Threads {
         &mut self,
         number: usize,
         clock: &Arc<StoreClock>,
+        host: i64,
         open: impl Fn() -> Result<R, StoreError> + Clone + Send + 'static,
     ) -> Result<(), StoreError> {
         let reads: Arc<Queue<ReadRequest>> = Queue::new();
@@ -141,7 +142,7 @@ impl Threads {
                     Ok(mut reader) => {
                         opens.send(Ok(())).ok();
                         while let Popped::Item(read) = queue.0.pop(None) {
-                            read.run_in(&mut reader, || clock.now());
+                            read.run_in(&mut reader, host, || clock.now());
                         }
                     }
                     Err(error) => {
@@ -199,10 +200,11 @@ impl Drop for Threads {
 
 /// Runs what the queue has until it is closed and empty.
 fn serve<E: Engine>(writer: &mut Writer<E>, queue: &Queue<Task>, clock: &StoreClock) {
+    let host = writer.host();
     let mut idle = Some(IDLE_AFTER);
     loop {
         match queue.pop(idle) {
-            Popped::Item(Task::Read(read)) => read.run_on(writer.snapshot(), clock.now()),
+            Popped::Item(Task::Read(read)) => read.run_on(writer.snapshot(), host, clock.now()),
             Popped::Item(Task::Write(first)) => {
                 // A read must not see what is not committed, so it ends the group.
                 let mut read = None;
@@ -214,7 +216,7 @@ fn serve<E: Engine>(writer: &mut Writer<E>, queue: &Queue<Task>, clock: &StoreCl
                     }
                 });
                 if let Some(read) = read {
-                    read.run_on(writer.snapshot(), clock.now());
+                    read.run_on(writer.snapshot(), host, clock.now());
                 }
                 writer.maintain(false);
                 idle = Some(IDLE_AFTER);

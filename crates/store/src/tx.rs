@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use domain::feed::Change;
 use domain::id::Sequence;
+use domain::ownership::Ownership;
 use domain::store::{Snapshot, StoreError, Tx};
 use domain::time::Timestamp;
 use tracker::IssueTx;
@@ -212,22 +213,37 @@ impl<'e> Handle<'e> {
     }
 }
 
+/// Where a request stands: in time, in the order of sequences, and on which host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) now: Timestamp,
+    pub(crate) host: i64,
+    pub(crate) next_sequence: i64,
+    pub(crate) ownership: Ownership,
+}
+
+impl Place {
+    /// That of a read, which has no sequences to give out and no part in the loops.
+    pub(crate) const fn of_read(host: i64, now: Timestamp) -> Self {
+        Self { now, host, next_sequence: 1, ownership: Ownership::NONE }
+    }
+}
+
 /// A request in progress, or a read.
 pub(crate) struct Transaction<'e> {
     pub(crate) db: Handle<'e>,
-    now: Timestamp,
-    next_sequence: i64,
+    pub(crate) place: Place,
     changes: Vec<Change>,
 }
 
 impl<'e> Transaction<'e> {
-    pub(crate) fn new(db: Handle<'e>, now: Timestamp, next_sequence: i64) -> Self {
-        Self { db, now, next_sequence, changes: Vec::new() }
+    pub(crate) fn new(db: Handle<'e>, place: Place) -> Self {
+        Self { db, place, changes: Vec::new() }
     }
 
     /// The sequence that the next request begins with, if this one is kept.
     pub(crate) const fn next_free(&self) -> i64 {
-        self.next_sequence
+        self.place.next_sequence
     }
 
     /// Notes a change for observers.
@@ -238,23 +254,31 @@ impl<'e> Transaction<'e> {
 
 impl Snapshot for Transaction<'_> {
     fn now(&self) -> Timestamp {
-        self.now
+        self.place.now
     }
 }
 
 impl Tx for Transaction<'_> {
     fn next_sequence(&mut self) -> Sequence {
-        let taken = Sequence::from_number(self.next_sequence);
-        self.next_sequence = taken.next().number();
+        let taken = Sequence::from_number(self.place.next_sequence);
+        self.place.next_sequence = taken.next().number();
         taken
     }
 
     fn last_sequence(&self) -> Sequence {
-        Sequence::from_number(self.next_sequence - 1)
+        Sequence::from_number(self.place.next_sequence - 1)
     }
 
     fn changes(&self) -> &[Change] {
         &self.changes
+    }
+
+    fn ownership(&self) -> Ownership {
+        self.place.ownership
+    }
+
+    fn put_ownership(&mut self, next: Ownership) {
+        self.place.ownership = next;
     }
 }
 

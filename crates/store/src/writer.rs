@@ -89,6 +89,7 @@ impl Group {
 #[derive(Debug, Clone)]
 pub(crate) struct Ways {
     pub(crate) clock: Arc<StoreClock>,
+    pub(crate) host: i64,
     pub(crate) counters: Arc<Counters>,
     pub(crate) observers: Vec<IssueObserver>,
     pub(crate) faults: Option<Arc<Faults>>,
@@ -324,6 +325,11 @@ impl<E: Engine> Writer<E> {
         if let Some(faults) = &self.ways.faults {
             faults.point(point);
         }
+    }
+
+    /// The number of this process's host.
+    pub(crate) const fn host(&self) -> i64 {
+        self.ways.host
     }
 
     /// The engine, to read from between transactions.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -16,12 +17,15 @@ use super::site::{SOON, Site, check};
 use crate::error::Error;
 use crate::machine;
 
-/// The size of the home's file system.
-const SIZE: &str = "size=24m,mode=0700";
+/// The size of the home's file system: more than the database's log may take before it is folded in, or that
+/// alone would fill it.
+const SIZE: &str = "size=96m,mode=0700";
 /// Runs at once.
 const CONCURRENCY: u32 = 2;
 /// Deliveries that wait when the disk becomes full, and that come after.
 const DELIVERIES: u32 = 6;
+/// Long enough for a daemon to be idle.
+const IDLE: Duration = Duration::from_millis(400);
 /// Bytes of a payload, so that no room that the database has left over takes many.
 const PAYLOAD_BYTES: usize = 200_000;
 /// How many may still be accepted into that room before something must be wrong.
@@ -92,6 +96,8 @@ impl Drill<'_> {
         // These wait until the flooding jobs make room, which they do when the disk is full.
         self.accept_some(&format!("waiting-{round}"))?;
 
+        // An idle daemon folds its database's log in; the log then has room inside, however full the disk is.
+        site.pass(IDLE);
         let filler = Filler::fill(&site.home())?;
         self.post_until_refused(round)?;
         check(self.api.is_healthy(), || "the daemon does not answer while the disk is full".to_owned())?;
@@ -111,10 +117,10 @@ impl Drill<'_> {
             accepted.then(|| self.accepted.insert(delivery))
         })?;
         self.accept_some(&format!("later-{round}"))?;
-        site.wait("everything that was accepted runs", SOON * 2, || {
+        site.wait("everything that was accepted runs", SOON * 3, || {
             site.ledger().has_all(&self.accepted).then_some(())
         })?;
-        site.wait("every run ends", SOON * 2, || {
+        site.wait("every run ends", SOON * 3, || {
             let live = |state| {
                 let page = self.api.get(&format!("/v1/runs?state={state}")).ok()?;
                 Some(page["items"] != json!([]))
@@ -133,14 +139,16 @@ impl Drill<'_> {
         Ok(())
     }
 
-    /// A full disk may still have room inside the database's own files, so a few more may be accepted.
+    /// A full disk may still have room inside the database's own files, so a few more may be accepted. They too
+    /// must run, although nothing can be launched before there is room.
     fn post_until_refused(&mut self, round: u32) -> Result<(), Error> {
-        let payload = json!({ "text": "x".repeat(PAYLOAD_BYTES) });
+        let large = json!({ "text": "x".repeat(PAYLOAD_BYTES) });
         for number in 0..TRIES_MAX {
+            let payload = if number < DELIVERIES { &json!({}) } else { &large };
             let delivery = format!("full-{round}-{number}");
             let answer = self
                 .api
-                .emit_with("drill.append", &delivery, &delivery, &payload)
+                .emit_with("drill.append", &delivery, &delivery, payload)
                 .map_err(|error| Error::Drill(format!("no answer while the disk is full: {error}")))?;
             if is_accepted(&answer) {
                 self.accepted.insert(delivery);

@@ -107,10 +107,10 @@ fn store(daemon: &Daemon, checks: &mut Checks) {
     let engine = fact("engine").unwrap_or("the store");
     let version = fact("version").unwrap_or_default();
     checks.add("store", "ok", format!("{engine} {version} answers").trim_end().replace("  ", " "));
-    match fact("clock_stepped_back") {
+    match fact("clock_stepped_back_seconds") {
         Some(step) => {
             let sentence = format!(
-                "the clock stood {step} behind the newest record when the daemon started; set it right"
+                "the clock stood {step} s behind the newest record when the daemon started; set it right"
             );
             checks.add("clock", "warning", sentence);
         }

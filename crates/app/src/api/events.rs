@@ -54,7 +54,7 @@ struct Emit<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// Accepts an Event. It is durable when this answers: 201 for a new one, 200 for one that was accepted before.
+/// Accepts an Event. It is durable when this answers: 202 for a new one, 200 for one that was accepted before.
 pub(crate) async fn emit(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
     require_json(&asked.parts)?;
     let header = match asked.parts.headers.get("idempotency-key") {
@@ -99,7 +99,7 @@ pub(crate) async fn emit(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
         sequence: acceptance.sequence().number(),
         duplicate,
     });
-    *response.status_mut() = if duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    *response.status_mut() = if duplicate { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok(response)
 }
 

@@ -142,10 +142,10 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
             answers!(
                 g,
                 "emitEvent",
-                "Accept an Event, durably: 201 for a new one, 200 for one that was accepted before",
+                "Accept an Event, durably: 202 for a new one, 200 for one that was accepted before",
                 AcceptedBody,
                 request,
-                &[200, 201]
+                &[200, 202]
             )
         }
         Operation::ExplainEvent => {

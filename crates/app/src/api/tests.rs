@@ -272,7 +272,7 @@ impl TestDaemon {
 
     async fn emit(&self, body: &Value) -> Value {
         let reply = self.post("/v1/events", body).await;
-        assert!(matches!(reply.status, 200 | 201), "{}", reply.text());
+        assert!(matches!(reply.status, 200 | 202), "{}", reply.text());
         reply.json()
     }
 

@@ -17,12 +17,16 @@ use crate::client::{Client, ClientError, Route};
 use crate::config::{Format, STARTER};
 use crate::env;
 use crate::home::Home;
-use crate::view::{run, time};
+use crate::view::{Word, run, time};
 
 /// The addresses that the starter configuration names.
 const STARTER_PORTS: [u16; 2] = [7717, 7718];
 /// The most of a first run's output that is shown.
 const OUTPUT_BYTES_MAX: usize = 2000;
+
+/// An Event that the starter configuration takes.
+const EMIT: &str =
+    "events emit --scope main --type say.hello --key-source demo --key-external-id second --wait";
 
 /// Start the daemon; in an empty home, set everything up and run a first job
 #[derive(Debug, Args)]
@@ -129,7 +133,7 @@ async fn first_turn(client: &Client) -> Result<First, Stop> {
         scope: "main".to_owned(),
         event_type: "say.hello".to_owned(),
         delivery_id: Some("up/first".to_owned()),
-        key: Some(KeyBody { source: "hello".to_owned(), external_id: "first".to_owned() }),
+        key: Some(KeyBody { source: "demo".to_owned(), external_id: "first".to_owned() }),
         work: None,
         occurred_at: None,
         payload: Some(serde_json::json!({ "from": "open-conduit up" })),
@@ -161,21 +165,20 @@ fn print_rest(first: Option<&First>, context: &Context) -> Result<(), Stop> {
         Some(first) => print_commands(
             context,
             &[
-                ("runs list", "every run, newest first"),
-                (&format!("runs why {}", first.run.id), "why this one started"),
-                ("events emit --help", "send an Event of your own"),
+                ("why this run started", &format!("runs why {}", first.run.id)),
+                ("an Event of your own, and what comes of it", EMIT),
+                ("what the daemon has to do", "status"),
             ],
         )?,
         None => print_commands(
             context,
             &[
-                ("status", "what there is to do"),
-                ("runs list", "every run, newest first"),
-                ("events tail", "what arrives, as it arrives"),
+                ("what the daemon has to do", "status"),
+                ("every run, newest first", "runs list"),
+                ("what arrives, as it arrives", "events tail"),
             ],
         )?,
     }
-    out.line("")?;
     out.line("Ctrl-C stops the daemon. Runs go on, and the next start finds them again.")
 }
 
@@ -201,10 +204,10 @@ fn print_first(first: &First, context: &Context) -> Result<(), Stop> {
 fn print_commands(context: &Context, commands: &[(&str, &str)]) -> Result<(), Stop> {
     let (out, program) = (&context.out, env::program());
     let home = context.home.as_ref().map(|home| format!(" --home {}", home.display())).unwrap_or_default();
-    let width = commands.iter().map(|(command, _meaning)| command.len()).max().unwrap_or(0);
-    for (command, meaning) in commands {
-        let padding = " ".repeat(width - command.len());
-        out.line(format!("  {program} {command}{home}{padding}  {meaning}"))?;
+    for (meaning, command) in commands {
+        out.words(&[Word::quiet(format!("  # {meaning}"))])?;
+        out.line(format!("  {program} {command}{home}"))?;
+        out.line("")?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use domain::scope::SecretRef;
 use domain::store::StoreError;
@@ -29,10 +30,14 @@ use crate::api::server::Server;
 use crate::auth::{self, TokenError, Tokens};
 use crate::config::secrets::SecretReader;
 use crate::config::{Listeners, Problem, canonical, load_model};
+use crate::error_code::ErrorCode;
 use crate::home::{Home, HomeError};
 use crate::listener::ingress::Table;
 use crate::listener::webhook::Webhooks;
 use crate::listener::{self, Service, Socket};
+
+/// How often each stage looks for itself in a database that others write, too.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Why a daemon did not start.
 #[derive(Debug, Error)]
@@ -76,13 +81,13 @@ impl DaemonError {
     /// The stable word for this error.
     pub(crate) const fn code(&self) -> &'static str {
         match self {
-            Self::AlreadyRunning => "already_running",
-            Self::Home(_) | Self::Token(TokenError::Home(_)) => "home",
+            Self::AlreadyRunning => ErrorCode::AlreadyRunning.as_str(),
+            Self::Home(_) | Self::Token(TokenError::Home(_)) => ErrorCode::Home.as_str(),
             Self::Store(error) | Self::Token(TokenError::Store(error)) => error.code(),
-            Self::Token(TokenError::Random) => "no_randomness",
-            Self::Config(_) | Self::Apply(_) => "invalid_config",
-            Self::Listen { .. } => "cannot_listen",
-            Self::Open { .. } => "open_without_proxy",
+            Self::Token(TokenError::Random) => ErrorCode::NoRandomness.as_str(),
+            Self::Config(_) | Self::Apply(_) => ErrorCode::InvalidConfig.as_str(),
+            Self::Listen { .. } => ErrorCode::CannotListen.as_str(),
+            Self::Open { .. } => ErrorCode::OpenWithoutProxy.as_str(),
         }
     }
 }
@@ -113,6 +118,8 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
     let manager = ServiceManager::of(&options.environment);
     let location = options.location.unwrap_or_else(|| Location::Sqlite(home.database()));
     let store = store::open(&location, options.store).await?;
+    // Where others write, too, their hints are not heard here.
+    let look_again = (!store.exclusive()).then_some(LOOK_AGAIN);
     let secrets = SecretReader::new(home.root().to_owned(), options.environment);
     let (runtime, stages) = Runtime::new(
         store,
@@ -120,7 +127,7 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
         runtime::Options {
             read_scopes: read_scopes(options.extensions.clone()),
             secrets: Arc::new(Resolver(Arc::clone(&secrets))),
-            look_again: None,
+            look_again,
         },
     );
     let started_at = runtime.store().now();

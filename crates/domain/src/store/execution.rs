@@ -22,6 +22,17 @@ pub struct ExecutionFilter {
     pub before: Option<ExecutionId>,
 }
 
+/// An Execution that only another host can look after, and that host is silent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranded {
+    /// The Execution.
+    pub execution: ExecutionId,
+    /// Its host, as people call it.
+    pub host: String,
+    /// When its lease ended.
+    pub since: Timestamp,
+}
+
 /// Reading Executions.
 pub trait ExecutionReads {
     /// The Execution with this id.
@@ -30,17 +41,25 @@ pub trait ExecutionReads {
     /// How many attempts are live in a scope, counted up to `limit`.
     fn count_live(&mut self, scope: &ScopeName, limit: u32) -> Result<u32, StoreError>;
 
-    /// Live Executions without a live lease and without a stored outcome, longest expired first.
+    /// Live Executions of this host without a live lease and without a stored outcome, longest expired first.
+    ///
+    /// An Execution belongs for ever to the host on which it was inserted: the place, given when the store was
+    /// opened, that has whatever its executor leaves. Where one process has the database alone, that is all of
+    /// them.
     fn expired(&mut self, now: Timestamp, limit: u32) -> Result<Vec<Execution>, StoreError>;
 
-    /// When the next lease of a live Execution ends.
+    /// When the next lease of a live Execution of this host ends.
     fn next_expiry(&mut self) -> Result<Option<Timestamp>, StoreError>;
 
     /// Live Executions whose stored outcome waits to be settled, oldest first.
     fn unsettled(&mut self, limit: u32) -> Result<Vec<Execution>, StoreError>;
 
-    /// Ended Executions that are still marked [`Execution::unstopped`], oldest first.
+    /// Ended Executions of this host that are still marked [`Execution::unstopped`], oldest first.
     fn unstopped(&mut self, limit: u32) -> Result<Vec<Execution>, StoreError>;
+
+    /// Live Executions of other hosts whose lease is over: nobody here can tell whether they still run, so they
+    /// keep their place until their host comes back. In order of their ids.
+    fn stranded(&mut self, now: Timestamp, limit: u32) -> Result<Vec<Stranded>, StoreError>;
 
     /// Executions, newest first, at most `limit`.
     fn executions(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Execution>, StoreError>;

@@ -80,7 +80,8 @@ pub trait WorkWrites {
 
     /// Does to the first `limit` runnable Works of a scope what [`Work::block`] does to one. Returns how
     /// many. Their states stay, so the feed says nothing.
-    fn block_runnable(&mut self, scope: &ScopeName, blocker: &Blocker, limit: u32) -> Result<u64, StoreError>;
+    fn block_runnable(&mut self, scope: &ScopeName, blocker: &Blocker, limit: u32)
+    -> Result<u64, StoreError>;
 
     /// Gives a key to a Work for ever.
     ///

@@ -14,7 +14,8 @@ use super::{CommitError, Engine, Reader};
 use crate::clock::StoreClock;
 use crate::db::{Columns, Db, EachRow, Sql, Value};
 use crate::migrate;
-use crate::tables::coordination::{self, Coordination};
+use crate::options::Host;
+use crate::tables::coordination::{self, Coordination, Lives, Registered};
 use crate::tables::schema::Dialect;
 
 mod connection;
@@ -29,8 +30,11 @@ pub(crate) const DIALECT: Dialect =
 static LOCK: Sql = Sql::new(
     "lock the coordination row",
     "coordination",
-    "WITH locked AS MATERIALIZED (SELECT next_sequence, clock FROM coordination WHERE id = 1 FOR UPDATE)
-     SELECT next_sequence, clock, CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) FROM locked",
+    "WITH locked AS MATERIALIZED (
+        SELECT next_sequence, clock, epoch, owner, lease_until FROM coordination WHERE id = 1 FOR UPDATE
+     )
+     SELECT next_sequence, clock, epoch, owner, lease_until,
+        CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) FROM locked",
 );
 
 /// The engine.
@@ -76,16 +80,16 @@ impl Postgres {
         self.follower = Some(clock);
     }
 
-    /// Registers this life of the process. Returns its incarnation.
-    pub(crate) fn register(&mut self, now: Timestamp) -> Result<i64, StoreError> {
+    /// Registers this life of the process.
+    pub(crate) fn register(&mut self, now: Timestamp, host: Option<&Host>) -> Result<Registered, StoreError> {
         self.begin()?;
-        let registered = coordination::register(&mut self.link, now);
-        let registered = registered.and_then(|incarnation| self.link.flush().map(|()| incarnation));
+        let registered = coordination::register(&mut self.link, now, Lives::On(host));
+        let registered = registered.and_then(|registered| self.link.flush().map(|()| registered));
         match registered {
-            Ok(incarnation) => {
+            Ok(registered) => {
                 self.link.command("COMMIT")?;
-                self.incarnation = incarnation;
-                Ok(incarnation)
+                self.incarnation = registered.incarnation;
+                Ok(registered)
             }
             Err(error) => {
                 self.rollback()?;
@@ -108,7 +112,7 @@ impl Postgres {
         let mut found = None;
         self.link.query(&LOCK, &[], &mut |row| {
             let mut columns = Columns::new(LOCK.table, row);
-            let coordination = Coordination { next_sequence: columns.int()?, clock: columns.time()? };
+            let coordination = coordination::decode(&mut columns)?;
             found = Some((coordination, columns.time()?));
             Ok(())
         })?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::id::Incarnation;
 use domain::store::StoreError;
 use domain::time::Timestamp;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use self::file::OwnedFile;
 use super::{CommitError, Engine, Reader};
 use crate::db::{Db, EachRow, Sql, Value};
 use crate::migrate;
-use crate::tables::coordination::{self, Coordination};
+use crate::tables::coordination::{self, Coordination, Lives, Registered};
 use crate::tables::schema::Dialect;
 
 mod connection;
@@ -111,12 +112,16 @@ impl Sqlite {
         self.coordination.clock
     }
 
-    /// Registers this life of the process. Returns its incarnation.
-    pub(crate) fn register(&mut self, now: Timestamp) -> Result<i64, StoreError> {
+    /// Registers this life of the process. Whoever opened the file owns the loops.
+    pub(crate) fn register(&mut self, now: Timestamp) -> Result<Registered, StoreError> {
         self.link.run(&BEGIN)?;
-        self.incarnation = coordination::register(&mut self.link, now)?;
+        let registered = coordination::register(&mut self.link, now, Lives::Alone)?;
+        self.incarnation = registered.incarnation;
+        let owner = Incarnation::from_number(registered.incarnation);
+        self.coordination.ownership = self.coordination.ownership.exclusive(owner);
+        coordination::advance(&mut self.link, self.coordination)?;
         self.link.run(&COMMIT)?;
-        Ok(self.incarnation)
+        Ok(registered)
     }
 
     /// What there is to say about the engine.

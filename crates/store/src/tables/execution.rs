@@ -7,7 +7,7 @@ use domain::feed::Change;
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
 use domain::lease::Lease;
 use domain::outcome::TurnResult;
-use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, StoreError};
+use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, StoreError, Stranded};
 use domain::text::ScopeName;
 use domain::time::Timestamp;
 
@@ -43,29 +43,44 @@ static COUNT_LIVE: Sql = Sql::new(
 static EXPIRED: Sql = Sql::new(
     "find expired leases",
     "execution",
-    select!(" WHERE state < 4 AND outcome IS NULL AND lease_until <= $1 ORDER BY lease_until, id LIMIT $2"),
+    select!(
+        " WHERE host = $1 AND state < 4 AND outcome IS NULL AND lease_until <= $2
+         ORDER BY lease_until, id LIMIT $3"
+    ),
 );
 static NEXT_EXPIRY: Sql = Sql::new(
     "find the next lease to expire",
     "execution",
-    "SELECT lease_until FROM execution WHERE state < 4 AND outcome IS NULL AND lease_until IS NOT NULL
+    "SELECT lease_until FROM execution
+     WHERE host = $1 AND state < 4 AND outcome IS NULL AND lease_until IS NOT NULL
      ORDER BY lease_until LIMIT 1",
+);
+static STRANDED: Sql = Sql::new(
+    "find Executions of silent hosts",
+    "execution",
+    "SELECT execution.id, COALESCE(host.label, 'a host without a name'), lease_until
+     FROM execution LEFT JOIN host ON host.number = execution.host
+     WHERE execution.host <> $1 AND state < 4 AND outcome IS NULL AND lease_until <= $2
+     ORDER BY execution.host, lease_until, execution.id LIMIT $3",
 );
 static UNSETTLED: Sql = Sql::new(
     "find Executions to settle",
     "execution",
     select!(" WHERE state < 4 AND outcome IS NOT NULL ORDER BY id LIMIT $1"),
 );
-static UNSTOPPED: Sql =
-    Sql::new("find Executions to stop", "execution", select!(" WHERE unstopped = 1 ORDER BY id LIMIT $1"));
+static UNSTOPPED: Sql = Sql::new(
+    "find Executions to stop",
+    "execution",
+    select!(" WHERE host = $1 AND unstopped = 1 ORDER BY id LIMIT $2"),
+);
 static INSERT: Sql = Sql::new(
     "claim an Execution",
     "execution",
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, binding, executor, generation, timeout, deadline_at, handle, outcome,
-        claimed_at, started_at, ended_at, unstopped)
+        claimed_at, started_at, ended_at, unstopped, host)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22)
+        $22, $23)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -162,11 +177,11 @@ impl ExecutionReads for Transaction<'_> {
     }
 
     fn expired(&mut self, now: Timestamp, rows: u32) -> Result<Vec<Execution>, StoreError> {
-        self.db.many(&EXPIRED, &[time(now), limit(rows)], decode)
+        self.db.many(&EXPIRED, &[int(self.place.host), time(now), limit(rows)], decode)
     }
 
     fn next_expiry(&mut self) -> Result<Option<Timestamp>, StoreError> {
-        self.db.one(&NEXT_EXPIRY, &[], db::moment)
+        self.db.one(&NEXT_EXPIRY, &[int(self.place.host)], db::moment)
     }
 
     fn unsettled(&mut self, rows: u32) -> Result<Vec<Execution>, StoreError> {
@@ -174,7 +189,17 @@ impl ExecutionReads for Transaction<'_> {
     }
 
     fn unstopped(&mut self, rows: u32) -> Result<Vec<Execution>, StoreError> {
-        self.db.many(&UNSTOPPED, &[limit(rows)], decode)
+        self.db.many(&UNSTOPPED, &[int(self.place.host), limit(rows)], decode)
+    }
+
+    fn stranded(&mut self, now: Timestamp, rows: u32) -> Result<Vec<Stranded>, StoreError> {
+        self.db.many(&STRANDED, &[int(self.place.host), time(now), limit(rows)], |columns| {
+            Ok(Stranded {
+                execution: ExecutionId::from_number(columns.int()?),
+                host: columns.text()?,
+                since: columns.time()?,
+            })
+        })
     }
 
     fn executions(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Execution>, StoreError> {
@@ -238,6 +263,7 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_time(execution.started_at),
                 maybe_time(execution.ended_at),
                 int(i64::from(execution.unstopped)),
+                int(self.place.host),
             ],
             1,
         )?;
@@ -292,7 +318,7 @@ impl ExecutionWrites for Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{COUNT_LIVE, EXPIRED, NEXT_EXPIRY, UNSETTLED, UNSTOPPED};
+    use super::{COUNT_LIVE, EXPIRED, NEXT_EXPIRY, STRANDED, UNSETTLED, UNSTOPPED};
     use crate::tables::plan::assert_uses;
 
     #[test]
@@ -300,6 +326,7 @@ mod tests {
         assert_uses(&COUNT_LIVE, "execution_live_scope");
         assert_uses(&EXPIRED, "execution_lease");
         assert_uses(&NEXT_EXPIRY, "execution_lease");
+        assert_uses(&STRANDED, "execution_lease");
         assert_uses(&UNSETTLED, "execution_unsettled");
         assert_uses(&UNSTOPPED, "execution_unstopped");
     }

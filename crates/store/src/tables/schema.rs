@@ -70,9 +70,12 @@ const FIRST: &[&str] = &[
     ) {table}",
     "INSERT INTO coordination (id, next_sequence, owner, epoch, lease_until, clock)
      VALUES (1, 1, NULL, 0, NULL, 0)",
+    // The places whose processes look after attempts; none where one process has the database alone.
+    "CREATE TABLE host (number {int} PRIMARY KEY, identity {text} NOT NULL UNIQUE, label {text} NOT NULL) {table}",
     // What each life of a process committed last; it answers whether a lost commit happened.
     "CREATE TABLE writer (
         incarnation {int} PRIMARY KEY,
+        host {int} NOT NULL,
         batch {int} NOT NULL,
         started_at {int} NOT NULL
     ) {table}",
@@ -215,15 +218,17 @@ const FIRST: &[&str] = &[
         started_at {int},
         ended_at {int},
         unstopped {int} NOT NULL CHECK (unstopped IN (0, 1)),
+        host {int} NOT NULL,
         CHECK ((lease_owner IS NULL) = (lease_until IS NULL))
     ) {table}",
     // The belt: a second live attempt of one Work cannot be written.
     "CREATE UNIQUE INDEX execution_live ON execution (work) WHERE state < 4",
     // Capacity is counted from these rows.
     "CREATE INDEX execution_live_scope ON execution (scope) WHERE state < 4",
-    "CREATE INDEX execution_lease ON execution (lease_until, id) WHERE state < 4 AND outcome IS NULL",
+    // By host: what only another can look after must not stand before what this one can.
+    "CREATE INDEX execution_lease ON execution (host, lease_until, id) WHERE state < 4 AND outcome IS NULL",
     "CREATE INDEX execution_unsettled ON execution (id) WHERE state < 4 AND outcome IS NOT NULL",
-    "CREATE INDEX execution_unstopped ON execution (id) WHERE unstopped = 1",
+    "CREATE INDEX execution_unstopped ON execution (host, id) WHERE unstopped = 1",
     // The attempts of a Work, and the runs of a scope, newest first. Updates never touch them.
     "CREATE INDEX execution_work ON execution (work, id)",
     "CREATE INDEX execution_scope ON execution (scope, id)",

@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use super::{Answer, Request, Writer};
 use crate::engine::Engine;
 use crate::tables::coordination::Coordination;
-use crate::tx::{Handle, Trace, Transaction};
+use crate::tx::{Handle, Place, Trace, Transaction};
 
 /// How a request left the transaction.
 pub(super) enum Ended {
@@ -77,7 +77,9 @@ impl<E: Engine> Writer<E> {
         if self.ways.rehearse {
             handle = handle.traced();
         }
-        let mut tx = Transaction::new(handle, now, from.next_sequence);
+        let place =
+            Place { now, host: self.ways.host, next_sequence: from.next_sequence, ownership: from.ownership };
+        let mut tx = Transaction::new(handle, place);
         let observers = &self.ways.observers;
         let body = &mut request.body;
         // What a body leaves half done is undone with its transaction, so it is safe to look at afterwards.
@@ -99,10 +101,12 @@ impl<E: Engine> Writer<E> {
             (Ok(_flow), Some(error)) => Err(error.clone()),
             (Ok(flow), None) => Ok(flow == Flow::Commit),
         };
+        let ownership = tx.place.ownership;
         Run {
             answer,
-            next: Coordination { next_sequence: tx.next_free(), clock: now },
-            wrote: tx.db.writes > 0,
+            next: Coordination { next_sequence: tx.next_free(), clock: now, ownership },
+            // The ownership is written with the last statements, and by no statement of the request.
+            wrote: tx.db.writes > 0 || ownership != from.ownership,
             bytes: tx.db.bytes,
             statements: tx.db.statements,
             trace: tx.db.take_trace(),

@@ -69,7 +69,7 @@ impl Bench {
             *kept.lock().unwrap() = snapshot.events(&EventFilter::default(), 1000).unwrap();
         });
         let now = self.writer.ways.clock.now();
-        ReadRequest { label: "test", body, answer }.run_on(self.writer.snapshot(), now);
+        ReadRequest { label: "test", body, answer }.run_on(self.writer.snapshot(), 0, now);
         answered.try_recv().unwrap().unwrap();
         let found = found.lock().unwrap();
         delivery_ids(&found)

@@ -18,7 +18,7 @@ async fn an_event_is_durable_when_it_is_answered_and_keeps_its_payload_as_writte
     let written =
         br#"{"scope":"main","type":"say.hello","payload":{ "b":1, "a":1.0, "n":12345678901234567890123 }}"#;
     let reply = daemon.unix("POST", "/v1/events", &[], written).await;
-    assert_eq!(reply.status, 201, "{}", reply.text());
+    assert_eq!(reply.status, 202, "{}", reply.text());
     let id = reply.json()["event"].as_str().unwrap().to_owned();
     let daemon = daemon.restart().await;
     let text = daemon.get(&format!("/v1/events/{id}")).await.text();
@@ -40,7 +40,7 @@ async fn twenty_equal_posts_at_once_are_one_event() {
         });
     }
     let replies = posts.join_all().await;
-    let new = replies.iter().filter(|reply| reply.status == 201).count();
+    let new = replies.iter().filter(|reply| reply.status == 202).count();
     let again = replies.iter().filter(|reply| reply.status == 200).count();
     assert_eq!((new, again), (1, 19));
     let ids: std::collections::BTreeSet<String> =

@@ -92,10 +92,10 @@ async fn a_foreign_page_is_refused_with_a_valid_token() {
 
     let same = format!("http://{host}");
     let headers = [own.as_slice(), &[("Origin", same.as_str()), ("Sec-Fetch-Site", "same-origin")]].concat();
-    assert_eq!(daemon.tcp("POST", "/v1/events", &headers, &event()).await.status, 201);
+    assert_eq!(daemon.tcp("POST", "/v1/events", &headers, &event()).await.status, 202);
     assert_eq!(
         daemon.tcp("POST", "/v1/events", &own, &event()).await.status,
-        201,
+        202,
         "a program sends no Origin"
     );
     daemon.running.stop().await.unwrap();

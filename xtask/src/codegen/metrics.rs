@@ -1,0 +1,49 @@
+//! The reference of the metrics, from what a daemon answers to `GET /metrics`.
+
+use super::{MARK, cell, unreadable};
+use crate::error::Error;
+
+const INTRODUCTION: &str = "\
+`GET /metrics` answers these in the OpenMetrics form that Prometheus reads. Like all of the API but
+`/healthz` it wants the token. Counters begin at zero with each start of the daemon; gauges are read from the
+database at that moment.
+";
+
+/// The page.
+pub(super) fn page(metrics: &str) -> Result<String, Error> {
+    let mut text = format!("# Metrics\n\n{MARK}\n\n{INTRODUCTION}\n| metric | type | meaning |\n| --- | --- | --- |\n");
+    let mut families = 0;
+    for line in metrics.lines() {
+        let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) else {
+            continue;
+        };
+        let help = metrics.lines().find_map(|line| {
+            line.strip_prefix("# HELP ")?.strip_prefix(name)?.strip_prefix(' ')
+        });
+        let help = help.ok_or_else(|| unreadable("/metrics", format!("{name} has no help")))?;
+        let end = if kind == "counter" { "_total" } else { "" };
+        text.push_str(&format!("| `{name}{end}` | {kind} | {} |\n", cell(help)));
+        families += 1;
+    }
+    if families == 0 {
+        return Err(unreadable("/metrics", "it has no metric"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_names_counters_as_they_are_queried() {
+        let page = page("# HELP a_b Bs.\n# TYPE a_b counter\na_b_total 1\n# HELP c Cs.\n# TYPE c gauge\nc 2\n").unwrap();
+        assert!(page.ends_with("| `a_b_total` | counter | Bs. |\n| `c` | gauge | Cs. |\n"), "{page}");
+    }
+
+    #[test]
+    fn page_refuses_a_metric_without_help_and_an_empty_answer() {
+        assert!(page("# TYPE a gauge\n").is_err());
+        assert!(page("# EOF\n").is_err());
+    }
+}
