@@ -17,9 +17,9 @@ use super::site::{SOON, Site, check};
 use crate::error::Error;
 use crate::machine;
 
-/// The size of the home's file system: more than the database's log may take before it is folded in, or that
+/// The size of the home's file system: more than the database's log and what is accepted into it may take, or they
 /// alone would fill it.
-const SIZE: &str = "size=96m,mode=0700";
+const SIZE: &str = "size=384m,mode=0700";
 /// Runs at once.
 const CONCURRENCY: u32 = 2;
 /// Deliveries that wait when the disk becomes full, and that come after.

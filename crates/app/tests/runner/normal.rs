@@ -29,7 +29,7 @@ pub(super) fn text(text: &str, home: &Home) -> String {
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "[time]"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[time]"),
         (r"\((just now|\d+ s ago)\)", "([ago])"),
-        (r"\b\d+ ms\b|\b\d+\.\d s\b", "[span]"),
+        (r"\b\d+ ms\b|\b\d+(\.\d)? s\b", "[span]"),
         (r"127\.0\.0\.1:\d+", "[address]"),
     ] {
         text = Regex::new(pattern).unwrap().replace_all(&text, name).into_owned();
