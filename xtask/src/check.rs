@@ -13,7 +13,7 @@ use clap::builder::PossibleValuesParser;
 use crate::component::{self, Component};
 use crate::error::Error;
 use crate::postgres::{self, Server};
-use crate::{drill, machine, metadata, output, tidy};
+use crate::{codegen, drill, machine, metadata, output, readme, tidy};
 
 /// One part of the check.
 struct Part {
@@ -44,6 +44,8 @@ const PARTS: &[Part] = &[
         run: tests,
     },
     Part { name: "doc-tests", needs: &[], on_failure: OnFailure::GoOn, run: doc_tests },
+    Part { name: "codegen", needs: &[], on_failure: OnFailure::GoOn, run: |_| codegen::check() },
+    Part { name: "readme", needs: &[Component::Curl], on_failure: OnFailure::GoOn, run: readme },
     Part {
         name: "drills",
         needs: &[Component::Npm, Component::Mount],
@@ -198,6 +200,14 @@ fn tests(session: &Session) -> Result<(), Error> {
 
 fn doc_tests(session: &Session) -> Result<(), Error> {
     machine::run(&mut session.cargo(&["test", "--doc", "--workspace", "--no-fail-fast"]))
+}
+
+fn readme(session: &Session) -> Result<(), Error> {
+    if session.without.contains(&Component::Curl) {
+        output::line("the README is not typed, because its commands need curl");
+        return Ok(());
+    }
+    readme::run()
 }
 
 /// The parts with their times, one a line.

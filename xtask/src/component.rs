@@ -24,6 +24,9 @@ const SAMPLES_VERSION: &str = "7.6.1";
 const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
 const POSTGRES_PROGRAMS: &[&str] = &["initdb", "pg_isready", "postgres", "psql"];
 
+/// The programs of [`Component::Curl`], whose packages have the same names.
+const CURL_PROGRAMS: &[&str] = &["curl", "openssl"];
+
 /// Something the tests use that is not a Rust package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Component {
@@ -33,6 +36,8 @@ pub(crate) enum Component {
     Npm,
     /// The right to mount a small file system, which only root has
     Mount,
+    /// curl and openssl, with which the README sends a delivery
+    Curl,
     /// cargo-nextest; without it `cargo test` runs the tests
     Nextest,
 }
@@ -44,6 +49,7 @@ impl Component {
             Self::Postgres => "postgres",
             Self::Npm => "npm",
             Self::Mount => "mount",
+            Self::Curl => "curl",
             Self::Nextest => "nextest",
         }
     }
@@ -54,6 +60,7 @@ impl Component {
             Self::Postgres => postgres_programs().is_some(),
             Self::Npm => has_samples(target),
             Self::Mount => machine::is_root(),
+            Self::Curl => CURL_PROGRAMS.iter().all(|program| has_program(program)),
             Self::Nextest => true,
         }
     }
@@ -72,6 +79,9 @@ impl Component {
                 format!("apt-get install --yes --no-install-recommends npm && {samples}")
             }
             Self::Mount => "sudo --preserve-env=PATH cargo xtask test".to_owned(),
+            Self::Curl => {
+                format!("apt-get install --yes --no-install-recommends {}", CURL_PROGRAMS.join(" "))
+            }
             Self::Nextest => "cargo install --locked cargo-nextest".to_owned(),
         }
     }
@@ -94,6 +104,9 @@ impl Component {
                 )
             }
             Self::Mount => Err(Error::NotRoot { command: self.installing(target) }),
+            Self::Curl => {
+                CURL_PROGRAMS.iter().try_for_each(|program| install_packages(self, target, program))
+            }
             Self::Nextest => Ok(()),
         }
     }
@@ -155,7 +168,11 @@ fn npm_folder(target: &Path) -> PathBuf {
 }
 
 fn has_npm() -> bool {
-    machine::succeeds(machine::command("npm").arg("--version"))
+    has_program("npm")
+}
+
+fn has_program(name: &str) -> bool {
+    machine::succeeds(machine::command("sh").args(["-c", "command -v \"$0\"", name]))
 }
 
 fn has_samples(target: &Path) -> bool {

@@ -45,6 +45,7 @@ pub(crate) enum ErrorCode {
     CommitUnknown,
     DatabaseLocked,
     StoreClosed,
+    NotOwner,
     AlreadyRunning,
     Home,
     NoRandomness,
@@ -55,7 +56,7 @@ pub(crate) enum ErrorCode {
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 40] = [
+    pub(crate) const ALL: [Self; 41] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::ForeignUser,
@@ -91,6 +92,7 @@ impl ErrorCode {
         Self::CommitUnknown,
         Self::DatabaseLocked,
         Self::StoreClosed,
+        Self::NotOwner,
         Self::AlreadyRunning,
         Self::Home,
         Self::NoRandomness,
@@ -136,6 +138,7 @@ impl ErrorCode {
             Self::CommitUnknown => "commit_unknown",
             Self::DatabaseLocked => "database_locked",
             Self::StoreClosed => "store_closed",
+            Self::NotOwner => "not_owner",
             Self::AlreadyRunning => "already_running",
             Self::Home => "home",
             Self::NoRandomness => "no_randomness",
@@ -186,7 +189,8 @@ impl ErrorCode {
             | Self::DiskFull
             | Self::CommitUnknown
             | Self::DatabaseLocked
-            | Self::StoreClosed => StatusCode::SERVICE_UNAVAILABLE,
+            | Self::StoreClosed
+            | Self::NotOwner => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -228,6 +232,7 @@ impl ErrorCode {
             Self::CommitUnknown => "Whether it was stored is not known",
             Self::DatabaseLocked => "The database is in use",
             Self::StoreClosed => "The daemon is stopping",
+            Self::NotOwner => "Another node runs the loops",
             Self::AlreadyRunning => "A daemon runs in this home",
             Self::Home => "The home cannot be used",
             Self::NoRandomness => "No random bytes",

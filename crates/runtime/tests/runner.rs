@@ -9,6 +9,11 @@ mod runner {
     mod complete;
     mod control;
     mod crash;
+    mod crowd;
+    mod orphan;
+    mod poison;
+    mod room;
+    mod wake;
     mod recover;
     mod route;
 }

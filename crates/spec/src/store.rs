@@ -17,6 +17,7 @@ mod event;
 mod execution;
 mod feed;
 mod listing;
+mod ownership;
 mod route;
 mod sample;
 mod together;
@@ -30,6 +31,7 @@ pub use self::event::*;
 pub use self::execution::*;
 pub use self::feed::*;
 pub use self::listing::*;
+pub use self::ownership::*;
 pub use self::route::*;
 pub use self::transaction::*;
 pub use self::work::*;
@@ -141,6 +143,9 @@ macro_rules! for_each_store_case {
             answered_write_is_visible_to_the_next_read
             admission_time_follows_the_clock
             abandoned_request_is_whole_or_absent
+            ownership_reads_back_as_written
+            refused_ownership_is_undone
+            stale_tenure_is_refused
         }
     };
 }
@@ -160,6 +165,7 @@ macro_rules! for_each_durability_case {
             live_execution_outlives_the_process
             time_does_not_go_back_over_a_reopen
             closed_store_refuses_and_says_so
+            ownership_epoch_outlives_the_process
         }
     };
 }

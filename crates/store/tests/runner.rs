@@ -78,6 +78,16 @@ mod postgres {
     }
 
     #[test]
+    fn ownership_is_seen_by_every_node() {
+        crate::nodes::ownership_is_seen_by_every_node();
+    }
+
+    #[test]
+    fn executions_belong_to_their_host() {
+        crate::nodes::executions_belong_to_their_host();
+    }
+
+    #[test]
     fn inline_callers_wait() {
         crate::nodes::inline_callers_wait();
     }

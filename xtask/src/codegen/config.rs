@@ -61,7 +61,8 @@ impl Table<'_> {
             } else {
                 value(schema)?
             };
-            let required = self.schema["required"].as_array().is_some_and(|all| all.contains(&name.as_str().into()));
+            let required =
+                self.schema["required"].as_array().is_some_and(|all| all.contains(&name.as_str().into()));
             let required = if required { " Required." } else { "" };
             let meaning = cell(&description(schema));
             add(text, format_args!("| `{name}` | {value} | {meaning}{required} |\n"));
@@ -78,7 +79,8 @@ fn referred<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value> {
 /// What a key may hold, in words.
 fn value(schema: &Value) -> Result<String, Error> {
     if let Some(words) = schema["enum"].as_array() {
-        let words: Vec<String> = words.iter().filter_map(Value::as_str).map(|word| format!("`{word}`")).collect();
+        let words: Vec<String> =
+            words.iter().filter_map(Value::as_str).map(|word| format!("`{word}`")).collect();
         return Ok(words.join(" or "));
     }
     let kind = match &schema["type"] {
@@ -158,6 +160,9 @@ mod tests {
     #[test]
     fn value_refuses_what_it_has_no_words_for() {
         assert!(value(&json!({ "type": "tuple" })).is_err());
-        assert_eq!(value(&json!({ "type": "array", "items": { "type": "string" } })).unwrap(), "list, each text");
+        assert_eq!(
+            value(&json!({ "type": "array", "items": { "type": "string" } })).unwrap(),
+            "list, each text"
+        );
     }
 }

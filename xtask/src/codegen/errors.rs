@@ -13,7 +13,7 @@ const FOLDER: &str = "docs/errors";
 
 const INTRODUCTION: &str = "\
 Every error carries one of these words as `code`, over HTTP and on the command line. A word keeps its meaning
-for ever; the sentence beside it may change.
+for ever; the sentence beside it may change. Those without a status are only shown on the command line.
 ";
 
 /// The index of the pages that are there.
@@ -33,11 +33,12 @@ pub(super) fn index(_source: &Source) -> Result<String, Error> {
 }
 
 /// What every page must begin with.
-const FORM: &str = "it does not begin with a title, a line `HTTP status N.` and a paragraph";
+const FORM: &str = "it does not begin with a title, a line that says where it is shown, and a paragraph";
 
 /// One code.
 struct Entry {
-    status: u16,
+    /// Of the answer that has it; none when only the command line shows it.
+    status: Option<u16>,
     code: String,
     /// The first sentence of its page.
     meaning: String,
@@ -49,7 +50,10 @@ impl Entry {
         if paragraphs.next()? != format!("# `{code}`") {
             return None;
         }
-        let status = paragraphs.next()?.strip_prefix("HTTP status ")?.strip_suffix('.')?.parse().ok()?;
+        let status = match paragraphs.next()?.strip_prefix("HTTP status ") {
+            Some(status) => Some(status.strip_suffix('.')?.parse().ok()?),
+            None => None,
+        };
         let paragraph = cell(paragraphs.next()?);
         let sentence = paragraph.split_once(". ").map_or(paragraph.as_str(), |(first, _rest)| first);
         let meaning = format!("{}.", sentence.trim_end_matches('.'));
@@ -58,9 +62,15 @@ impl Entry {
 }
 
 fn table(mut entries: Vec<Entry>) -> String {
-    entries.sort_by(|a, b| (a.status, &a.code).cmp(&(b.status, &b.code)));
-    let mut text = format!("# Error codes\n\n{MARK}\n\n{INTRODUCTION}\n| code | status | meaning |\n| --- | --- | --- |\n");
+    entries.sort_by(|a, b| {
+        let place = |entry: &Entry| (entry.status.is_none(), entry.status);
+        place(a).cmp(&place(b)).then_with(|| a.code.cmp(&b.code))
+    });
+    let mut text = format!(
+        "# Error codes\n\n{MARK}\n\n{INTRODUCTION}\n| code | status | meaning |\n| --- | --- | --- |\n"
+    );
     for Entry { status, code, meaning } in entries {
+        let status = status.map(|status| status.to_string()).unwrap_or_default();
         text.push_str(&format!("| [`{code}`]({code}.md) | {status} | {meaning} |\n"));
     }
     text
@@ -72,9 +82,14 @@ mod tests {
 
     #[test]
     fn table_is_in_the_order_of_statuses() {
-        let page = |code: &str, status: u16| format!("# `{code}`\n\nHTTP status {status}.\n\nIt is\nheld. Or so.\n");
-        let entries = [("later", 500), ("held", 409), ("gone", 409)]
-            .map(|(code, status)| Entry::read(code, &page(code, status)).unwrap());
+        let page = |code: &str, place: &str| format!("# `{code}`\n\n{place}\n\nIt is\nheld. Or so.\n");
+        let entries = [
+            ("here", "The command line says this."),
+            ("later", "HTTP status 500."),
+            ("held", "HTTP status 409."),
+            ("gone", "HTTP status 409."),
+        ]
+        .map(|(code, place)| Entry::read(code, &page(code, place)).unwrap());
         let text = table(entries.into());
         let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| [")).collect();
         assert_eq!(
@@ -83,13 +98,14 @@ mod tests {
                 "| [`gone`](gone.md) | 409 | It is held. |",
                 "| [`held`](held.md) | 409 | It is held. |",
                 "| [`later`](later.md) | 500 | It is held. |",
+                "| [`here`](here.md) |  | It is held. |",
             ]
         );
     }
 
     #[test]
     fn read_refuses_a_page_of_another_form() {
-        for text in ["", "# `held`\n\nHeld.\n", "# `other`\n\nHTTP status 409.\n\nHeld.\n"] {
+        for text in ["", "# `held`\n\nHeld.\n", "# `held`\n\nHTTP status x.\n\nHeld.\n", "# `other`\n\nHTTP status 409.\n\nHeld.\n"] {
             assert!(Entry::read("held", text).is_none(), "{text}");
         }
     }

@@ -30,7 +30,9 @@ pub(super) fn page(_source: &Source) -> Result<String, Error> {
         let on_disk = machine::root().join(&file);
         let code = fs::read_to_string(&on_disk).map_err(file_error("read", &on_disk))?;
         let section = section(module, what, &code);
-        text.push_str(&section.ok_or_else(|| unreadable(&file, "it does not begin with `name`: and what it is"))?);
+        text.push_str(
+            &section.ok_or_else(|| unreadable(&file, "it does not begin with `name`: and what it is"))?,
+        );
     }
     Ok(text)
 }

@@ -15,7 +15,9 @@ which is given back as `cursor`. [`openapi.json`](openapi.json) has every field.
 /// The page.
 pub(super) fn page(document: &Value) -> Result<String, Error> {
     let paths = document["paths"].as_object().ok_or_else(|| unreadable("the document", "it has no paths"))?;
-    let mut text = format!("# HTTP\n\n{MARK}\n\n{INTRODUCTION}\n| method | path | what it does |\n| --- | --- | --- |\n");
+    let mut text = format!(
+        "# HTTP\n\n{MARK}\n\n{INTRODUCTION}\n| method | path | what it does |\n| --- | --- | --- |\n"
+    );
     for (path, operations) in paths {
         for (method, operation) in operations.as_object().into_iter().flatten() {
             let summary = operation["summary"].as_str();
@@ -34,7 +36,9 @@ mod tests {
 
     #[test]
     fn page_lists_every_operation() {
-        let page = page(&json!({ "paths": { "/v1/a": { "get": { "summary": "See a" }, "post": { "summary": "Make a" } } } }));
+        let page = page(
+            &json!({ "paths": { "/v1/a": { "get": { "summary": "See a" }, "post": { "summary": "Make a" } } } }),
+        );
         let page = page.unwrap();
         assert!(page.ends_with("| GET | `/v1/a` | See a |\n| POST | `/v1/a` | Make a |\n"), "{page}");
     }

@@ -19,7 +19,8 @@ pub(super) fn documents() -> Result<Vec<(String, String)>, Error> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if let Some(machine) = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX)) {
             let text = fs::read_to_string(&path).map_err(file_error("read", &path))?;
-            let page = page(machine, &text).ok_or_else(|| unreadable(&name, "it is no table of a state machine"))?;
+            let page =
+                page(machine, &text).ok_or_else(|| unreadable(&name, "it is no table of a state machine"))?;
             documents.push((format!("docs/machines/{machine}.md"), page));
         }
     }

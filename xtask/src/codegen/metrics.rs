@@ -11,18 +11,19 @@ database at that moment.
 
 /// The page.
 pub(super) fn page(metrics: &str) -> Result<String, Error> {
-    let mut text = format!("# Metrics\n\n{MARK}\n\n{INTRODUCTION}\n| metric | type | meaning |\n| --- | --- | --- |\n");
+    let mut text = format!(
+        "# Metrics\n\n{MARK}\n\n{INTRODUCTION}\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n"
+    );
     let mut families = 0;
     for line in metrics.lines() {
-        let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) else {
+        let Some((family, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) else {
             continue;
         };
-        let help = metrics.lines().find_map(|line| {
-            line.strip_prefix("# HELP ")?.strip_prefix(name)?.strip_prefix(' ')
-        });
-        let help = help.ok_or_else(|| unreadable("/metrics", format!("{name} has no help")))?;
-        let end = if kind == "counter" { "_total" } else { "" };
-        text.push_str(&format!("| `{name}{end}` | {kind} | {} |\n", cell(help)));
+        let help =
+            metrics.lines().find_map(|line| line.strip_prefix(&format!("# HELP {family} ")));
+        let help = help.ok_or_else(|| unreadable("/metrics", format!("{family} has no help")))?;
+        let name = if kind == "counter" { format!("{family}_total") } else { family.to_owned() };
+        text.push_str(&format!("| `{name}` | {kind} | {} | {} |\n", labels(metrics, &name), cell(help)));
         families += 1;
     }
     if families == 0 {
@@ -31,13 +32,30 @@ pub(super) fn page(metrics: &str) -> Result<String, Error> {
     Ok(text)
 }
 
+/// The names of the labels that a metric's values have.
+fn labels(metrics: &str, name: &str) -> String {
+    let values = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('{')?.split_once('}'));
+    let labels = values.map(|(labels, _value)| labels).unwrap_or_default();
+    // Texts stand between quotes, so the even parts are names.
+    let names: Vec<String> = labels
+        .split('"')
+        .step_by(2)
+        .map(|part| part.trim_matches([',', '=', ' ']))
+        .filter(|name| !name.is_empty())
+        .map(|name| format!("`{name}`"))
+        .collect();
+    names.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn page_names_counters_as_they_are_queried() {
-        let page = page("# HELP a_b Bs.\n# TYPE a_b counter\na_b_total 1\n# HELP c Cs.\n# TYPE c gauge\nc 2\n").unwrap();
+        let page =
+            page("# HELP a_b Bs.\n# TYPE a_b counter\na_b_total 1\n# HELP c Cs.\n# TYPE c gauge\nc 2\n")
+                .unwrap();
         assert!(page.ends_with("| `a_b_total` | counter | Bs. |\n| `c` | gauge | Cs. |\n"), "{page}");
     }
 

@@ -42,7 +42,16 @@ impl Source {
         let daemon = command.spawn().map_err(|source| machine::start_error(&command, source))?;
         let source = Self { program, home, daemon };
         source.wait_until_it_answers()?;
+        source.run_once()?;
         Ok(source)
+    }
+
+    /// Lets a run happen, as metrics with labels begin with what they count.
+    fn run_once(&self) -> Result<(), Error> {
+        let mut emit = machine::command(&self.program);
+        emit.args(["events", "emit", "--scope", "main", "--type", "say.hello", "--key-source", "codegen"]);
+        emit.args(["--key-external-id", "first", "--wait", "--home"]).arg(&self.home);
+        machine::read(&mut emit).map(drop)
     }
 
     fn wait_until_it_answers(&self) -> Result<(), Error> {
@@ -51,7 +60,10 @@ impl Source {
             machine::succeeds(status.arg("status").arg("--home").arg(&self.home)).then_some(())
         };
         machine::until(START_TIME_MAX, answers).ok_or_else(|| {
-            unreadable("the daemon", format!("it did not answer; start one with --home {}", self.home.display()))
+            unreadable(
+                "the daemon",
+                format!("it did not answer; start one with --home {}", self.home.display()),
+            )
         })
     }
 
@@ -103,7 +115,11 @@ fn prepare(home: &Path) -> Result<(), Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(home).map_err(file_error("create", home))?;
     let config = json!({
         "daemon": { "api_listen": "127.0.0.1:0", "webhook_listen": "off" },
-        "scopes": [{ "name": "main" }],
+        "scopes": [{
+            "name": "main",
+            "bindings": [{ "name": "hello", "executor": "shell", "config": { "argv": ["true"] } }],
+            "routes": [{ "name": "manual", "handler": "manual", "binding": "hello" }],
+        }],
     });
     let path = home.join("conduit.json");
     fs::write(&path, config.to_string()).map_err(file_error("write", &path))

@@ -147,6 +147,9 @@ impl From<StoreError> for Failure {
                 ErrorCode::CommitUnknown,
                 "the database was lost during the commit; send it again under the same id",
             ),
+            StoreError::NotOwner(_) => {
+                (ErrorCode::NotOwner, "another node on the same database does this now; try again")
+            }
             StoreError::Locked => (ErrorCode::DatabaseLocked, "another process uses the database"),
             StoreError::Closed => (ErrorCode::StoreClosed, "the daemon is stopping; try again when it runs"),
         };

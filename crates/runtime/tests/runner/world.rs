@@ -1,6 +1,7 @@
 //! A runtime whose clock, executor and configuration are in the test's hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -76,6 +77,18 @@ struct DoubleState {
     recovery: Option<Recovery>,
     recoveries: BTreeMap<ExecutionId, Recovery>,
     unverifiable: bool,
+    never_stop: BTreeSet<ExecutionId>,
+    stops_hang: bool,
+    run_fault: Option<RunFault>,
+}
+
+/// How a run is to go wrong before it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunFault {
+    /// The executor says that its authority is gone.
+    Fenced,
+    /// The executor panics.
+    Panics,
 }
 
 /// An executor that does what it is told.
@@ -117,6 +130,19 @@ impl Double {
         self.state.lock().unwrap().unverifiable = unverifiable;
     }
 
+    pub(super) fn never_stop(&self, execution: ExecutionId) {
+        self.state.lock().unwrap().never_stop.insert(execution);
+    }
+
+    pub(super) fn hang_at_stops(&self) {
+        self.state.lock().unwrap().stops_hang = true;
+    }
+
+    /// Makes every further run go wrong before it begins, or none.
+    pub(super) fn on_run(&self, fault: Option<RunFault>) {
+        self.state.lock().unwrap().run_fault = fault;
+    }
+
     fn begin(&self, execution: ExecutionId, call: Call) -> oneshot::Receiver<TurnResult> {
         let (end, ended) = oneshot::channel();
         let mut state = self.state.lock().unwrap();
@@ -153,6 +179,12 @@ impl Executor for Double {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
+            let fault = self.state.lock().unwrap().run_fault;
+            match fault {
+                Some(RunFault::Fenced) => return Err(RunError::Fenced),
+                Some(RunFault::Panics) => panic!("the test says so"),
+                None => {}
+            }
             match host.pin(b"handle".to_vec()).await {
                 Ok(()) => {}
                 Err(PinError::Fenced) => return Err(RunError::Fenced),
@@ -180,12 +212,18 @@ impl Executor for Double {
 
     fn stop(&self, segment: Segment) -> BoxFuture<'_, Stopped> {
         Box::pin(async move {
-            let mut state = self.state.lock().unwrap();
-            state.calls.push(Call::Stop(segment.execution));
-            if state.unverifiable {
-                return Stopped::Unverifiable { reason: "the test says so".to_owned() };
+            let hangs = {
+                let mut state = self.state.lock().unwrap();
+                state.calls.push(Call::Stop(segment.execution));
+                if state.unverifiable || state.never_stop.contains(&segment.execution) {
+                    return Stopped::Unverifiable { reason: "the test says so".to_owned() };
+                }
+                state.running.remove(&segment.execution);
+                state.stops_hang
+            };
+            if hangs {
+                std::future::pending::<()>().await;
             }
-            state.running.remove(&segment.execution);
             Stopped::Confirmed
         })
     }
@@ -200,13 +238,16 @@ impl Executor for Double {
 }
 
 /// A handler that reads its answer from the Event's payload: `keys`, `fresh`, `once`, `drop`, `fail`,
-/// `hang`.
+/// `hang`, `slow`, `panic`. A route that `looks` sees the Work, and with `known` matches only where there is one.
 #[derive(Debug)]
 struct Told;
 
 #[derive(Debug)]
 struct ToldRoute {
     types: Vec<String>,
+    looks: bool,
+    /// The only value of `for` in the payload that it takes.
+    only: Option<String>,
 }
 
 impl Handler for Told {
@@ -217,7 +258,8 @@ impl Handler for Told {
     fn prepare(&self, config: &Value) -> Result<Box<dyn PreparedRoute>, Vec<ConfigProblem>> {
         let types = config["types"].as_array().cloned().unwrap_or_default();
         let types = types.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        Ok(Box::new(ToldRoute { types }))
+        let only = config["only"].as_str().map(str::to_owned);
+        Ok(Box::new(ToldRoute { types, looks: config["looks"] == true, only }))
     }
 }
 
@@ -227,7 +269,7 @@ impl PreparedRoute for ToldRoute {
     }
 
     fn ignores_work(&self) -> bool {
-        true
+        !self.looks
     }
 
     fn takes_announcement(&self, event_type: &EventType) -> bool {
@@ -242,8 +284,18 @@ impl PreparedRoute for ToldRoute {
                 return Ok(None);
             }
             let says = input.payload();
+            if self.only.is_some() && self.only.as_deref() != says["for"].as_str() {
+                return Ok(None);
+            }
             if says["hang"] == true {
                 std::future::pending::<()>().await;
+            }
+            if says["slow"] == true {
+                tokio::task::yield_now().await;
+            }
+            assert!(says["panic"] != true, "the test says so");
+            if self.looks && says["known"] == true && input.work.is_none() {
+                return Ok(None);
             }
             if says["fail"] == true {
                 let reason = "the test says so".to_owned();
@@ -270,17 +322,27 @@ impl PreparedRoute for ToldRoute {
     }
 }
 
-#[derive(Debug)]
-struct NoSecrets;
+/// Secrets that are there, until the test takes them away.
+#[derive(Debug, Default)]
+pub(super) struct Secrets {
+    gone: AtomicBool,
+}
 
-impl SecretSource for NoSecrets {
+impl Secrets {
+    pub(super) fn take_away(&self, gone: bool) {
+        self.gone.store(gone, Ordering::SeqCst);
+    }
+}
+
+impl SecretSource for Secrets {
     fn resolve<'a>(
         &'a self,
         name: &'a str,
         _reference: &'a SecretRef,
     ) -> BoxFuture<'a, Result<Secret, SecretError>> {
         let error = SecretError { name: name.to_owned(), reason: "the test has none".to_owned() };
-        Box::pin(async move { Err(error) })
+        let gone = self.gone.load(Ordering::SeqCst);
+        Box::pin(async move { if gone { Err(error) } else { Ok(Secret::new("a secret value".to_owned())) } })
     }
 }
 
@@ -335,6 +397,7 @@ pub(super) struct World {
     pub(super) stages: Stages,
     pub(super) executor: Arc<Double>,
     pub(super) clock: Arc<HandClock>,
+    pub(super) secrets: Arc<Secrets>,
     texts: Texts,
 }
 
@@ -360,18 +423,19 @@ impl World {
         texts: Texts,
     ) -> Self {
         let known = Arc::clone(&texts);
+        let secrets = Arc::new(Secrets::default());
         let options = Options {
             read_scopes: Arc::new(move |text| {
                 known.lock().unwrap().get(text).cloned().ok_or_else(|| "unknown text".to_owned())
             }),
-            secrets: Arc::new(NoSecrets),
+            secrets: Arc::clone(&secrets) as Arc<dyn SecretSource>,
             look_again: None,
         };
         let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
         let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]);
         let (runtime, stages) = Runtime::new(store, registry, options);
         runtime.prepare().await.unwrap();
-        Self { runtime, stages, executor, clock, texts }
+        Self { runtime, stages, executor, clock, secrets, texts }
     }
 
     pub(super) fn texts(&self) -> Texts {
@@ -433,6 +497,17 @@ impl World {
             moved |= self.stages.recover.step().await.unwrap() == Progress::Advanced;
             self.settle_tasks().await;
             if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Steps the routing stage as its loop does: while it advances, and again when its bell has rung.
+    pub(super) async fn route_by_hints(&mut self) {
+        loop {
+            while self.stages.route.step().await.unwrap() == Progress::Advanced {}
+            self.settle_tasks().await;
+            if !rung(&self.runtime.hints().route).await {
                 return;
             }
         }
@@ -504,6 +579,11 @@ impl World {
         let filter = EventFilter { event_type, ..EventFilter::default() };
         self.runtime.store().read("test", move |tx| tx.events(&filter, 200)).await.unwrap()
     }
+}
+
+/// Whether a bell has rung since it was last heard.
+pub(super) async fn rung(bell: &tokio::sync::Notify) -> bool {
+    tokio::time::timeout(Duration::ZERO, bell.notified()).await.is_ok()
 }
 
 /// Opens a store whose bodies run on the test's thread.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::store::Store;
 use domain::time::{Clock, Timestamp};
 use spec::store::{DurableDriver, StoreDriver};
-use store::{Location, Options, open};
+use store::{Host, Location, Options, open};
 use tokio::runtime::Runtime;
 
 use crate::server;
@@ -46,7 +46,9 @@ impl Driver {
 
 fn options(clock: &Arc<MovedClock>) -> Options {
     let clock: Arc<dyn Clock> = Arc::<MovedClock>::clone(clock);
-    Options { clock, own_time: true, ..Options::default() }
+    // The same place in every life of the process.
+    let host = Host { identity: "driver".to_owned(), label: "the driver".to_owned() };
+    Options { clock, own_time: true, host: Some(host), ..Options::default() }
 }
 
 impl StoreDriver for Driver {

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::event::{Causation, Event, Payload};
-use domain::id::{EventId, Sequence};
+use domain::execution::{Execution, ExecutionState};
+use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
+use domain::lease::Lease;
 use domain::store::{EventFilter, Store, StoreError, Tx};
-use domain::text::{DeliveryId, EventType, ScopeName, SourceName};
+use domain::text::{BindingName, DeliveryId, EventType, ExecutorName, ScopeName, SourceName};
 use domain::time::Timestamp;
-use store::{CommitFault, Faults, Location, Options, open};
+use store::{CommitFault, Faults, Host, Location, Options, open};
 
 use crate::server::{self, Database, connect};
 
@@ -157,4 +160,115 @@ pub(crate) fn inline_callers_wait() {
         assert_eq!(deliveries(&store).await.len(), 1);
         store.close().await.unwrap();
     });
+}
+
+/// Whoever owns the loops is known to every node, and one that is not takes them only when they are free.
+pub(crate) fn ownership_is_seen_by_every_node() {
+    on_database(async |database| {
+        let nodes = [node(database, Options::default()).await, node(database, Options::default()).await];
+        let claim = async |store: &Store| {
+            let me = store.incarnation();
+            let claimed: Result<bool, StoreError> = store
+                .transact("claim", move |tx| {
+                    let claimed = tx.ownership().claim(me, tx.now());
+                    claimed.into_iter().for_each(|next| tx.put_ownership(next));
+                    Ok(claimed.is_ok())
+                })
+                .await;
+            claimed.unwrap()
+        };
+        assert!(claim(&nodes[0]).await);
+        assert!(!claim(&nodes[1]).await);
+        let released: Result<(), StoreError> = nodes[0]
+            .transact("release", |tx| {
+                let held = tx.ownership();
+                tx.put_ownership(held.release(held.tenure().unwrap()));
+                Ok(())
+            })
+            .await;
+        released.unwrap();
+        assert!(claim(&nodes[1]).await);
+        assert!(!claim(&nodes[0]).await);
+        for node in nodes {
+            node.close().await.unwrap();
+        }
+    });
+}
+
+/// The host called `name`.
+fn at_host(name: &str) -> Options {
+    let host = Host { identity: name.to_owned(), label: format!("the {name}") };
+    Options { host: Some(host), ..Options::default() }
+}
+
+/// What a node can look after, and the hosts of what it cannot.
+async fn looked_after(store: &Store) -> (Vec<i64>, Vec<String>, Option<Timestamp>) {
+    let found: Result<_, StoreError> = store
+        .read("look", |snapshot| {
+            let expired = snapshot.expired(Timestamp::MAX, 9)?;
+            let stranded = snapshot.stranded(Timestamp::MAX, 9)?;
+            Ok((
+                expired.iter().map(|execution| execution.id.number()).collect(),
+                stranded.into_iter().map(|stranded| stranded.host).collect(),
+                snapshot.next_expiry()?,
+            ))
+        })
+        .await;
+    found.unwrap()
+}
+
+/// An attempt belongs to the host it was inserted on, whatever becomes of the process there.
+pub(crate) fn executions_belong_to_their_host() {
+    on_database(async |database| {
+        let cellar = node(database, at_host("cellar")).await;
+        let attic = node(database, at_host("attic")).await;
+        let nameless = node(database, Options::default()).await;
+        for (store, number) in [(&cellar, 1), (&nameless, 2)] {
+            let until = Timestamp::from_micros(number * 1000);
+            let written: Result<(), StoreError> =
+                store.transact("start", move |tx| tx.insert_execution(&execution(number, until))).await;
+            written.unwrap();
+        }
+        let end = Some(Timestamp::from_micros(1000));
+        let stranded = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let unnamed = "a host without a name";
+        assert_eq!(looked_after(&cellar).await, (vec![1], stranded(&[unnamed]), end));
+        assert_eq!(looked_after(&attic).await, (vec![], stranded(&[unnamed, "the cellar"]), None));
+        cellar.close().await.unwrap();
+        nameless.close().await.unwrap();
+        // A new life on the same host, and one on none.
+        let cellar = node(database, at_host("cellar")).await;
+        assert_eq!(looked_after(&cellar).await, (vec![1], stranded(&[unnamed]), end));
+        let nameless = node(database, Options::default()).await;
+        assert_eq!(looked_after(&nameless).await, (vec![], stranded(&[unnamed, "the cellar"]), None));
+        for node in [cellar, attic, nameless] {
+            node.close().await.unwrap();
+        }
+    });
+}
+
+fn execution(number: i64, until: Timestamp) -> Execution {
+    Execution {
+        id: ExecutionId::from_number(number),
+        work: WorkId::from_number(number),
+        scope: ScopeName::known("main"),
+        attempt: Attempt::FIRST,
+        state: ExecutionState::Launching,
+        epoch: Epoch::FIRST,
+        lease: Some(Lease { owner: Incarnation::FIRST, until }),
+        recovering: false,
+        trigger: EventId::from_number(number),
+        trigger_sequence: Sequence::FIRST,
+        binding: BindingName::known("job"),
+        executor: ExecutorName::known("shell"),
+        generation: Generation::FIRST,
+        timeout: Duration::from_secs(60),
+        deadline_at: None,
+        handle: None,
+        outcome: None,
+        claimed_at: Timestamp::EPOCH,
+        started_at: None,
+        ended_at: None,
+        unstopped: false,
+    }
 }
