@@ -13,6 +13,7 @@ mod machines;
 mod metrics;
 mod source;
 
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::Path;
 
@@ -108,6 +109,11 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
 fn cell(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.replace('|', "\\|")
+}
+
+/// Adds to the text of a document.
+fn add(text: &mut String, arguments: fmt::Arguments<'_>) {
+    text.write_fmt(arguments).expect("a string takes whatever is written");
 }
 
 /// An error about what a document is made from.

@@ -73,7 +73,7 @@ const DRILLS: &[Drill] = &[
     Drill::new("start-record", 60, start_record::run),
     Drill::new("poison", 1, poison::run),
     Drill::new("samples", 1, samples::run).needs(Component::Npm),
-    Drill::new("disk-full", 2, disk_full::run).needs(Component::Mount),
+    Drill::new("disk-full", 1, disk_full::run).needs(Component::Mount),
     Drill::new("stop-past-lease", 1, stop_past_lease::run),
     Drill::new("random-kill", 200, random_kill::run),
 ];

@@ -120,3 +120,17 @@ impl Reader {
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_can_be_typed() {
+        let text = fs::read_to_string(machine::root().join(README)).unwrap();
+        let steps = script::steps(&text).unwrap();
+        let first = steps.iter().find(|step| matches!(step.action, Action::Type { .. })).unwrap();
+        assert!(matches!(&first.action, Action::Type { command, .. } if command.starts_with(CARGO_RUN)));
+        assert!(steps.iter().any(|step| matches!(step.action, Action::Append { .. })));
+    }
+}

@@ -6,7 +6,7 @@
 //! A request passes `posture` (may it come in), `route` (what does it ask for), and then one of the modules
 //! named after what they answer about. `failure` says what went wrong, in one form for all of them.
 
-pub(crate) mod types;
+pub(crate) mod wire;
 
 pub(crate) mod failure;
 pub(crate) mod body;

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq as _};
 use thiserror::Error;
 
+use crate::daemon::host;
 use crate::home::{Home, HomeError};
 
 /// Random bytes of a token.
@@ -77,15 +78,21 @@ pub(crate) async fn prepare(home: &Home, store: &Store) -> Result<(), TokenError
         }
     };
     let digest = digest(&token);
+    // Where several homes share the database, each has a token of its own there.
+    let operator = if store.exclusive() {
+        OPERATOR.to_owned()
+    } else {
+        format!("{OPERATOR} {}", host::of_home(home)?.identity)
+    };
     store
         .transact("token", move |tx| {
             for known in tx.tokens(TOKENS_MAX)? {
-                if known.label == OPERATOR && known.digest != digest {
+                if known.label == operator && known.digest != digest {
                     tx.delete_token(&known.digest)?;
                 }
             }
             if tx.token(&digest)?.is_none() {
-                let (label, created_at) = (OPERATOR.to_owned(), tx.now());
+                let (label, created_at) = (operator.clone(), tx.now());
                 tx.insert_token(&Token { digest: digest.clone(), label, created_at, expires_at: None })?;
             }
             Ok::<_, StoreError>(())

@@ -11,6 +11,7 @@ use domain::time::Timestamp;
 
 use crate::client::Client;
 use crate::env;
+use crate::error_code::ErrorCode;
 use crate::home::Home;
 
 mod exit;
@@ -173,7 +174,9 @@ fn on_many_threads(command: impl Future<Output = Result<Exit, Stop>>) -> Result<
 
 fn no_runtime(error: &std::io::Error) -> Stop {
     let detail = format!("the system gives no threads or no event queue: {error}");
-    Failure::new(Exit::FAILED, "system", detail).hint("look at the limits on processes and open files").into()
+    Failure::new(Exit::FAILED, ErrorCode::System, detail)
+        .hint("look at the limits on processes and open files")
+        .into()
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
-use crate::api::types::Problem;
+use crate::api::wire::Problem;
+use crate::error_code::ErrorCode;
 use crate::home::{Home, HomeError};
 
 pub(crate) mod sse;
@@ -235,7 +236,7 @@ fn problem(status: hyper::StatusCode, body: &[u8]) -> Problem {
         title: status.canonical_reason().unwrap_or("refused").to_owned(),
         status: status.as_u16(),
         detail: format!("the daemon answered {status}; its log says more"),
-        code: "unexpected_answer".to_owned(),
+        code: ErrorCode::UnexpectedAnswer.as_str().to_owned(),
         problems: Vec::new(),
         candidates: Vec::new(),
     })

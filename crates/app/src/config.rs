@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::config::{Configuration, resolve};
+use domain::config::resolve;
 use domain::scope::EffectiveScope;
 use domain::text::ScopeName;
 
@@ -42,12 +42,8 @@ pub(crate) const STARTER: &str = include_str!("config/starter.toml");
 pub(crate) struct Loaded {
     /// As it is written.
     pub(crate) model: Model,
-    /// As it is declared.
-    pub(crate) configuration: Configuration,
     /// What holds in each scope.
     pub(crate) scopes: BTreeMap<ScopeName, Arc<EffectiveScope>>,
-    /// Where the daemon listens.
-    pub(crate) listeners: Listeners,
 }
 
 /// Reads a file's text and checks it whole.
@@ -87,17 +83,17 @@ pub(crate) fn read(text: &str, format: Format) -> Result<(Model, Lines), Vec<Pro
 /// Every problem found. References are only followed once every name is one.
 pub(crate) fn load_model(model: Model, registry: &dyn Registered) -> Result<Loaded, Vec<Problem>> {
     let mut problems = registry::check(&model, registry);
-    let listeners = Listeners::of(&model.daemon).map_err(|found| problems.extend(found)).ok();
+    if let Err(found) = Listeners::of(&model.daemon) {
+        problems.extend(found);
+    }
     let configuration = lower::lower(&model).map_err(|found| problems.extend(found)).ok();
     let scopes = configuration.as_ref().and_then(|configuration| {
         let found =
             |found: Vec<domain::config::Problem>| problems.extend(found.into_iter().map(Problem::from));
         resolve(configuration).map_err(found).ok()
     });
-    match (configuration, scopes, listeners) {
-        (Some(configuration), Some(scopes), Some(listeners)) if problems.is_empty() => {
-            Ok(Loaded { model, configuration, scopes, listeners })
-        }
-        _refused => Err(problems),
+    match scopes {
+        Some(scopes) if problems.is_empty() => Ok(Loaded { model, scopes }),
+        Some(_) | None => Err(problems),
     }
 }

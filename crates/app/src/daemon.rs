@@ -26,6 +26,8 @@ pub(crate) mod extensions;
 pub(crate) mod applied;
 pub(crate) mod log;
 pub(crate) mod signal;
+pub(crate) mod host;
+mod follow;
 mod lock;
 mod notify;
 mod start;
@@ -44,7 +46,8 @@ const STREAMS_MAX: usize = 128;
 /// What a daemon is given.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// The database; the home's own when none.
+    /// The database; the home's own when none. Several daemons, each in a home of its own, may share one on
+    /// PostgreSQL.
     pub(crate) location: Option<Location>,
     /// How the database is opened.
     pub(crate) store: store::Options,

@@ -1,10 +1,11 @@
 //! What the process was given by its surroundings. Nothing else in this crate reads the environment.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use domain::time::Timestamp;
+use store::Location;
 
 use crate::home::{Home, HomeError};
 
@@ -48,6 +49,24 @@ pub(crate) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }
 
+/// The variable that names the database of a daemon, as [`store::Location`] reads it. A connection string is a
+/// secret, so there is no flag for it: everybody on a machine can read the words of a command line.
+pub(crate) const DATABASE: &str = "OPEN_CONDUIT_DATABASE";
+
+/// The database that the environment names; none for the home's own.
+///
+/// # Errors
+/// A message without the value, when it names none.
+pub(crate) fn database() -> Result<Option<Location>, String> {
+    let Some(value) = std::env::var_os(DATABASE).filter(|value| !value.is_empty()) else { return Ok(None) };
+    read_database(&value).map(Some)
+}
+
+fn read_database(value: &OsStr) -> Result<Location, String> {
+    let text = value.to_str().ok_or_else(|| format!("{DATABASE} is not text"))?;
+    text.parse().map_err(|error| format!("{DATABASE}: {error}"))
+}
+
 /// What is to be logged: a level, or levels by module.
 pub(crate) fn log_filter() -> Option<String> {
     std::env::var("OPEN_CONDUIT_LOG").ok().filter(|filter| !filter.is_empty())
@@ -61,4 +80,21 @@ pub(crate) fn variables() -> Vec<(OsString, OsString)> {
 /// The current moment, for what is shown. Nothing is decided by it.
 pub(crate) fn now() -> Timestamp {
     store::system_clock().wall()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use store::Location;
+
+    use super::read_database;
+
+    #[test]
+    fn a_database_is_read_and_never_repeated_in_an_error() {
+        let dsn = "postgres://oc:hunter2@db/conduit";
+        assert_eq!(read_database(OsStr::new(dsn)), Ok(Location::Postgres(dsn.to_owned())));
+        let error = read_database(OsStr::new("sqlite:")).unwrap_err();
+        assert!(error.starts_with("OPEN_CONDUIT_DATABASE: "), "{error}");
+    }
 }

@@ -51,12 +51,21 @@ pub(crate) enum ErrorCode {
     NoRandomness,
     CannotListen,
     OpenWithoutProxy,
+    Usage,
+    DaemonUnreachable,
+    TokenUnreadable,
+    UnexpectedAnswer,
+    NoRun,
+    Held,
+    WaitTimedOut,
+    Output,
+    System,
 }
 
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 41] = [
+    pub(crate) const ALL: [Self; 50] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::ForeignUser,
@@ -98,6 +107,15 @@ impl ErrorCode {
         Self::NoRandomness,
         Self::CannotListen,
         Self::OpenWithoutProxy,
+        Self::Usage,
+        Self::DaemonUnreachable,
+        Self::TokenUnreadable,
+        Self::UnexpectedAnswer,
+        Self::NoRun,
+        Self::Held,
+        Self::WaitTimedOut,
+        Self::Output,
+        Self::System,
     ];
 
     /// The stable word.
@@ -144,26 +162,38 @@ impl ErrorCode {
             Self::NoRandomness => "no_randomness",
             Self::CannotListen => "cannot_listen",
             Self::OpenWithoutProxy => "open_without_proxy",
+            Self::Usage => "usage",
+            Self::DaemonUnreachable => "daemon_unreachable",
+            Self::TokenUnreadable => "token_unreadable",
+            Self::UnexpectedAnswer => "unexpected_answer",
+            Self::NoRun => "no_run",
+            Self::Held => "held",
+            Self::WaitTimedOut => "wait_timed_out",
+            Self::Output => "output",
+            Self::System => "system",
         }
     }
 
-    /// The HTTP status that goes with it. What keeps a daemon from starting has one for completeness.
+    /// The HTTP status that goes with it. What keeps a daemon from starting, and what only the
+    /// command line says, have one for completeness.
     pub(crate) const fn status(self) -> StatusCode {
         match self {
-            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::BadRequest | Self::Usage => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::ForeignUser
             | Self::ForeignHost
             | Self::ForeignOrigin
             | Self::ReservedType
-            | Self::ReservedSource => StatusCode::FORBIDDEN,
+            | Self::ReservedSource
+            | Self::TokenUnreadable => StatusCode::FORBIDDEN,
             Self::NotFound
             | Self::UnknownScope
             | Self::UnknownWork
             | Self::UnknownParent
-            | Self::NoConfigFile => StatusCode::NOT_FOUND,
+            | Self::NoConfigFile
+            | Self::NoRun => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::RequestTimeout | Self::WaitTimedOut => StatusCode::REQUEST_TIMEOUT,
             Self::AmbiguousId
             | Self::ScopeMismatch
             | Self::KeyMismatch
@@ -171,7 +201,8 @@ impl ErrorCode {
             | Self::WorkConflict
             | Self::ConfigConflict
             | Self::Conflict
-            | Self::AlreadyRunning => StatusCode::CONFLICT,
+            | Self::AlreadyRunning
+            | Self::Held => StatusCode::CONFLICT,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::InvalidConfig => StatusCode::UNPROCESSABLE_ENTITY,
@@ -181,7 +212,10 @@ impl ErrorCode {
             | Self::Home
             | Self::NoRandomness
             | Self::CannotListen
-            | Self::OpenWithoutProxy => StatusCode::INTERNAL_SERVER_ERROR,
+            | Self::OpenWithoutProxy
+            | Self::UnexpectedAnswer
+            | Self::Output
+            | Self::System => StatusCode::INTERNAL_SERVER_ERROR,
             Self::LogUnavailable
             | Self::EntryUnavailable
             | Self::TooManyStreams
@@ -190,7 +224,8 @@ impl ErrorCode {
             | Self::CommitUnknown
             | Self::DatabaseLocked
             | Self::StoreClosed
-            | Self::NotOwner => StatusCode::SERVICE_UNAVAILABLE,
+            | Self::NotOwner
+            | Self::DaemonUnreachable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -238,6 +273,15 @@ impl ErrorCode {
             Self::NoRandomness => "No random bytes",
             Self::CannotListen => "The address cannot be listened on",
             Self::OpenWithoutProxy => "Open to other machines",
+            Self::Usage => "The command cannot be meant",
+            Self::DaemonUnreachable => "No daemon answers",
+            Self::TokenUnreadable => "The token cannot be read",
+            Self::UnexpectedAnswer => "The answer cannot be read",
+            Self::NoRun => "No run came of it",
+            Self::Held => "It cannot start now",
+            Self::WaitTimedOut => "The wait is over",
+            Self::Output => "The output cannot be written",
+            Self::System => "The system refused",
         }
     }
 
@@ -247,6 +291,12 @@ impl ErrorCode {
             StatusCode::SERVICE_UNAVAILABLE => Some(2),
             _other => None,
         }
+    }
+}
+
+impl From<ErrorCode> for &'static str {
+    fn from(code: ErrorCode) -> Self {
+        code.as_str()
     }
 }
 

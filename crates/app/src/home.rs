@@ -129,6 +129,11 @@ impl Home {
         self.root.join("token")
     }
 
+    /// What tells this home from every other, for a database that several share.
+    pub(crate) fn host(&self) -> PathBuf {
+        self.root.join("host")
+    }
+
     /// Where attempts have their files.
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")

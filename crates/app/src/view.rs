@@ -16,7 +16,7 @@ mod sample;
 
 pub(crate) use word::{Tone, Word};
 
-use crate::api::types::KeyBody;
+use crate::api::wire::KeyBody;
 
 /// A named line of a detail.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,13 +9,24 @@ use thiserror::Error;
 use crate::id::{Generation, Revision, Sequence, WorkId};
 use crate::time::Timestamp;
 
+/// Which Work an answer looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Looked {
+    /// At none: it looked at the Event alone.
+    Nowhere,
+    /// At the Work the Event leads to, and there was none.
+    AtNone,
+    /// At this Work, at this revision.
+    At(WorkId, Revision),
+}
+
 /// What an answer rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Basis {
     /// The configuration it was asked under.
     pub generation: Generation,
-    /// The Work it looked at, and the revision it saw. None when it looked at the Event alone.
-    pub work: Option<(WorkId, Revision)>,
+    /// The Work it looked at.
+    pub work: Looked,
     /// The highest pending input it saw, when it chose among inputs.
     pub input_high: Option<Sequence>,
     /// The moment it stops being true by itself, exclusive.
@@ -25,7 +36,7 @@ pub struct Basis {
 impl Basis {
     /// The basis of an answer that depends on the configuration alone.
     pub const fn of(generation: Generation) -> Self {
-        Self { generation, work: None, input_high: None, valid_until: None }
+        Self { generation, work: Looked::Nowhere, input_high: None, valid_until: None }
     }
 }
 
@@ -36,8 +47,8 @@ pub struct Present {
     pub now: Timestamp,
     /// The configuration in force.
     pub generation: Generation,
-    /// The revision of the Work that the basis names; none when it is gone.
-    pub work: Option<Revision>,
+    /// The Work that the answer is about, and its revision; none when there is none.
+    pub work: Option<(WorkId, Revision)>,
     /// The highest pending input of that Work.
     pub input_high: Option<Sequence>,
 }
@@ -78,9 +89,12 @@ impl<T> Decision<T> {
         if generation != present.generation {
             return Err(Stale::Generation);
         }
-        if let Some((_id, revision)) = work
-            && present.work != Some(revision)
-        {
+        let still = match work {
+            Looked::Nowhere => true,
+            Looked::AtNone => present.work.is_none(),
+            Looked::At(id, revision) => present.work == Some((id, revision)),
+        };
+        if !still {
             return Err(Stale::Work);
         }
         if input_high.is_some() && present.input_high != input_high {
@@ -95,7 +109,7 @@ impl<T> Decision<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Basis, Decision, Present, Stale};
+    use super::{Basis, Decision, Looked, Present, Stale};
     use crate::id::{Generation, Revision, Sequence, WorkId};
     use crate::time::Timestamp;
 
@@ -104,7 +118,7 @@ mod tests {
     fn basis() -> Basis {
         Basis {
             generation: Generation::from_number(3),
-            work: Some((WorkId::from_number(1), Revision::from_number(8))),
+            work: Looked::At(WorkId::from_number(1), Revision::from_number(8)),
             input_high: Some(Sequence::from_number(40)),
             valid_until: Some(Timestamp::from_micros(101)),
         }
@@ -114,7 +128,7 @@ mod tests {
         Present {
             now: NOW,
             generation: Generation::from_number(3),
-            work: Some(Revision::from_number(8)),
+            work: Some((WorkId::from_number(1), Revision::from_number(8))),
             input_high: Some(Sequence::from_number(40)),
         }
     }
@@ -132,7 +146,12 @@ mod tests {
             &Present { generation: Generation::from_number(4), ..present() },
             Err(Stale::Generation),
         );
-        check(basis(), &Present { work: Some(Revision::from_number(9)), ..present() }, Err(Stale::Work));
+        for (id, revision) in [(1, 9), (2, 8)] {
+            let work = Some((WorkId::from_number(id), Revision::from_number(revision)));
+            check(basis(), &Present { work, ..present() }, Err(Stale::Work));
+        }
+        check(Basis { work: Looked::AtNone, ..basis() }, &present(), Err(Stale::Work));
+        check(Basis { work: Looked::AtNone, ..basis() }, &Present { work: None, ..present() }, Ok(()));
         check(basis(), &Present { work: None, ..present() }, Err(Stale::Work));
         check(
             basis(),

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use domain::execution::Execution;
-use domain::id::{EventId, Sequence};
+use domain::id::{EventId, ExecutionId, Sequence};
 use domain::lane::LaneId;
 use domain::lease::Fenced;
 use domain::outcome::{Outcome, Settlement, TurnResult, settlement};
@@ -20,7 +20,7 @@ use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::schedule;
-use crate::stage::{BATCH, Progress, Stage, StageError};
+use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 
 /// The completing stage.
 #[derive(Debug)]
@@ -29,11 +29,13 @@ pub struct Complete {
     reports: mpsc::UnboundedReceiver<Report>,
     /// Reports whose transaction failed; they are tried again before new ones.
     kept: Arc<[Report]>,
+    /// Behind which of the attempts that wait to be settled the next step looks.
+    after: Option<ExecutionId>,
 }
 
 impl Complete {
     pub(crate) fn new(runtime: Runtime, reports: mpsc::UnboundedReceiver<Report>) -> Self {
-        Self { runtime, reports, kept: Arc::new([]) }
+        Self { runtime, reports, kept: Arc::new([]), after: None }
     }
 
     /// How many reports wait for the next step.
@@ -50,6 +52,18 @@ struct Completed {
     stale: Vec<Fenced>,
     announced: bool,
     ready: bool,
+    broken: bool,
+}
+
+impl Completed {
+    fn add(&mut self, other: Self) {
+        self.ended.extend(other.ended);
+        self.recorded += other.recorded;
+        self.stale.extend(other.stale);
+        self.announced |= other.announced;
+        self.ready |= other.ready;
+        self.broken |= other.broken;
+    }
 }
 
 impl Stage for Complete {
@@ -67,22 +81,54 @@ impl Stage for Complete {
             }
             self.kept = reports.into();
         }
-        let runtime = &self.runtime;
-        let waiting = runtime.store().read("complete.read", |tx| tx.unsettled(BATCH)).await?;
+        let after = self.after;
+        let waiting =
+            self.runtime.store().read("complete.read", move |tx| tx.unsettled(after, BATCH)).await?;
+        // A page at a time, or those that cannot be settled would keep the others from being looked at.
+        let full = waiting.len() == BATCH as usize;
+        let next = if full { waiting.last().map(|execution| execution.id) } else { None };
         if self.kept.is_empty() && waiting.is_empty() {
+            self.after = None;
             return Ok(Progress::Idle { due_at: None });
         }
-        let reports = Arc::clone(&self.kept);
+        let waiting: Arc<[Execution]> = waiting.into();
+        let done = match self.settle(Arc::clone(&waiting), Arc::clone(&self.kept)).await {
+            Err(error) if stage::is_of_an_item(&error) => self.settle_each(&waiting).await?,
+            done => done?,
+        };
+        for report in &*self.kept {
+            self.runtime.held().drop_grant(report.execution, report.grant);
+        }
+        let had_reports = !self.kept.is_empty();
+        self.kept = Arc::new([]);
+        self.after = next;
+        self.afterwards(&done);
+        Ok(if had_reports || full || !done.ended.is_empty() {
+            Progress::Advanced
+        } else {
+            Progress::Idle { due_at: None }
+        })
+    }
+}
+
+impl Complete {
+    /// Settles what waits and what was reported, in one transaction.
+    async fn settle(
+        &self,
+        waiting: Arc<[Execution]>,
+        reports: Arc<[Report]>,
+    ) -> Result<Completed, StoreError> {
+        let runtime = &self.runtime;
         let count = reports.len() + waiting.len();
         let proposed: Vec<EventId> =
             runtime.store().ids(|maker, now| (0..count).map(|_| maker.event(now)).collect());
         let active = runtime.generations().active();
-        let done = runtime
+        runtime
             .store()
             .transact("complete", move |tx| {
                 let mut step = Step { active: &active, done: Completed::default() };
                 let mut proposed = proposed.iter().copied();
-                for execution in &waiting {
+                for execution in &*waiting {
                     step.settle_stored(tx, execution, proposed.next().expect("one id for each"))?;
                 }
                 for report in &*reports {
@@ -90,18 +136,26 @@ impl Stage for Complete {
                 }
                 Ok::<_, StoreError>(step.done)
             })
-            .await?;
-        for report in &*self.kept {
-            runtime.held().drop_grant(report.execution, report.grant);
+            .await
+    }
+
+    /// The same in a transaction for each, so that one which cannot be settled keeps no other from it. Its
+    /// lease runs out, or its stored outcome stays, and somebody has to look.
+    async fn settle_each(&self, waiting: &[Execution]) -> Result<Completed, StoreError> {
+        let mut done = Completed::default();
+        let stored = waiting.iter().map(|one| (one.id, Arc::from([one.clone()]), Arc::from([])));
+        let reported = self.kept.iter().map(|one| (one.execution, Arc::from([]), Arc::from([one.clone()])));
+        for (id, waiting, reports) in stored.chain(reported) {
+            match self.settle(waiting, reports).await {
+                Ok(one) => done.add(one),
+                Err(error) if stage::is_of_an_item(&error) => {
+                    tracing::error!(execution = %id, error = %Chain(&error), "a run cannot be settled");
+                    done.broken = true;
+                }
+                Err(error) => return Err(error),
+            }
         }
-        let had_reports = !self.kept.is_empty();
-        self.kept = Arc::new([]);
-        self.afterwards(&done);
-        Ok(if had_reports || !done.ended.is_empty() {
-            Progress::Advanced
-        } else {
-            Progress::Idle { due_at: None }
-        })
+        Ok(done)
     }
 }
 
@@ -117,6 +171,10 @@ impl Complete {
         }
         if done.announced || done.recorded > 0 {
             runtime.hints().route.notify_one();
+        }
+        if done.broken || !done.stale.is_empty() {
+            // Whoever reported has let go, and the lease of an attempt that goes on runs out.
+            runtime.hints().recover.notify_one();
         }
         if done.ready {
             runtime.hints().schedule.notify_one();

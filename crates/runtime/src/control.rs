@@ -3,17 +3,20 @@
 //! A control commits first and acts afterwards; what it has to stop outside is marked in the row, so a crash
 //! in between only delays it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::capacity::Blocker;
 use domain::execution::Execution;
-use domain::id::{Generation, WorkId};
-use domain::store::{Priority, StoreError};
-use domain::work::{WorkRefusal, WorkState};
+use domain::id::{ExecutionId, Generation, WorkId};
+use domain::store::{Priority, StoreError, Tx};
+use domain::work::{Queue, WorkRefusal, WorkState};
 use extension::Stopped;
 use thiserror::Error;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
 use crate::generation::ApplyError;
 use crate::node::Runtime;
@@ -21,7 +24,7 @@ use crate::schedule;
 use crate::stage::{self, BATCH, Chain};
 
 /// How long a run that could not be stopped is left alone before the next try.
-const STOP_AGAIN: Duration = Duration::from_secs(30);
+pub(crate) const STOP_AGAIN: Duration = Duration::from_secs(30);
 
 /// Why a control had no effect.
 #[derive(Debug, Error)]
@@ -66,7 +69,8 @@ impl Runtime {
                     ended = Some(execution);
                 }
                 tx.update_work(&next, &work)?;
-                if ended.is_some() {
+                // A Work in the queue may have been offered the only room there is.
+                if ended.is_some() || work.queue == Queue::Runnable {
                     schedule::room_freed(tx, &work.scope, 1)?;
                 }
                 Ok::<_, ControlError>(ended)
@@ -94,19 +98,17 @@ impl Runtime {
 
     /// Looks again at everything that the configuration kept from going on.
     pub(crate) async fn reconsider(&self) -> Result<(), StoreError> {
-        let blockers = self.store().read("reconsider", |tx| tx.blockers(1)).await?;
-        for (blocker, _count) in blockers {
-            let at_once = self.room_for(&blocker);
-            loop {
-                let list = blocker.clone();
-                let more = self
-                    .store()
-                    .transact("reconsider", move |tx| schedule::bring_back(tx, &list, at_once))
-                    .await?;
-                // A full scope takes as many as it has room for; the others all come back.
-                if !more || matches!(blocker, Blocker::ScopeFull(_)) {
+        let blockers = self.store().read("reconsider", |tx| tx.blockers(u32::MAX)).await?;
+        for (blocker, count) in blockers {
+            // As many as there are now: the scheduler may put them back as fast as they come.
+            let mut left = count.min(self.room_for(&blocker));
+            while left > 0 {
+                let (list, part) = (blocker.clone(), left.min(BATCH));
+                let bring = move |tx: &mut dyn Tx| schedule::bring_back(tx, &list, part);
+                if !self.store().transact("reconsider", bring).await? {
                     break;
                 }
+                left -= part;
             }
         }
         self.store()
@@ -133,26 +135,104 @@ impl Runtime {
                 let active = self.generations().active();
                 active.scope(scope).map_or(BATCH, |scope| scope.scope.settings.concurrency)
             }
-            Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => BATCH,
+            // They all come back.
+            Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
         }
     }
 }
 
 /// Stops what ended while it still ran, until the end. Each is tried until it is established that it stopped.
-pub(crate) async fn stop_loop(runtime: Runtime, end: CancellationToken) {
+///
+/// `look_again` is how often another process may have cancelled something that runs here.
+pub(crate) async fn stop_loop(runtime: Runtime, look_again: Option<Duration>, end: CancellationToken) {
+    let mut stops = Stops::default();
     loop {
-        let left = match stop_unstopped(&runtime).await {
-            Ok(left) => left,
+        let mut left = match stops.begin(&runtime).await {
+            Ok(()) => false,
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "what was cancelled could not be looked for");
                 true
             }
         };
-        tokio::select! {
-            biased;
-            () = end.cancelled() => return,
-            () = runtime.hints().stop.notified() => {}
-            () = stage::pause(STOP_AGAIN), if left => {}
+        loop {
+            let again = if left { Some(STOP_AGAIN) } else { look_again };
+            tokio::select! {
+                biased;
+                () = end.cancelled() => return,
+                () = runtime.hints().stop.notified() => break,
+                Some(stopped) = stops.next() => left |= !stopped,
+                () = stage::pause(again.unwrap_or_default()), if again.is_some() => break,
+            }
+        }
+    }
+}
+
+/// Stops that are under way. They go on beside one another, so that one that takes long holds up none.
+#[derive(Debug, Default)]
+struct Stops {
+    going: BTreeSet<ExecutionId>,
+    tasks: JoinSet<(ExecutionId, bool)>,
+}
+
+impl Stops {
+    /// Begins to stop whatever is marked and not being stopped yet.
+    async fn begin(&mut self, runtime: &Runtime) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let marked = runtime.store().read("stop.read", move |tx| tx.unstopped(after, BATCH)).await?;
+            after = marked.last().map(|execution| execution.id);
+            let full = marked.len() == BATCH as usize;
+            for execution in marked {
+                if !self.going.insert(execution.id) {
+                    continue;
+                }
+                let runtime = runtime.clone();
+                self.tasks.spawn(async move {
+                    let id = execution.id;
+                    let stopped = caught(stop(&runtime, &execution)).await.unwrap_or_else(|Panicked| {
+                        tracing::error!(execution = %id, "an executor failed by a bug at stopping a run");
+                        false
+                    });
+                    (id, stopped)
+                });
+            }
+            if !full {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the next of them that is done was stopped for certain; none when nothing is under way.
+    async fn next(&mut self) -> Option<bool> {
+        let (id, stopped) = self.tasks.join_next().await?.ok()?;
+        self.going.remove(&id);
+        Some(stopped)
+    }
+}
+
+/// Stops one Execution; true once that is established and recorded.
+async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
+    let id = execution.id;
+    // Another process may have cancelled it.
+    runtime.held().lose(id);
+    let stopped = match runtime.equip(execution).await {
+        Ok(equipment) => equipment.executor.stop(Runtime::segment(execution, &equipment)).await,
+        Err(Unequipped::Store(error)) => Stopped::Unverifiable { reason: Chain(&error).to_string() },
+        Err(Unequipped::Failed(result)) => Stopped::Unverifiable {
+            reason: result.summary.unwrap_or_else(|| "its binding or executor is gone".to_owned()),
+        },
+    };
+    match stopped {
+        Stopped::Confirmed => {
+            let marked = runtime.store().transact("stopped", move |tx| tx.mark_stopped(id)).await;
+            if let Err(error) = &marked {
+                tracing::warn!(execution = %id, error = %Chain(error), "a stop could not be recorded");
+            }
+            marked.is_ok()
+        }
+        Stopped::Unverifiable { reason } => {
+            tracing::warn!(execution = %id, reason, "a cancelled run may still run");
+            false
         }
     }
 }
@@ -162,26 +242,11 @@ pub(crate) async fn stop_loop(runtime: Runtime, end: CancellationToken) {
 /// # Errors
 /// [`StoreError`] when the store fails; the marks stay.
 pub(crate) async fn stop_unstopped(runtime: &Runtime) -> Result<bool, StoreError> {
-    let unstopped = runtime.store().read("stop.read", |tx| tx.unstopped(BATCH)).await?;
-    let mut left = unstopped.len() == BATCH as usize;
-    for execution in unstopped {
-        let stopped = match runtime.equip(&execution).await {
-            Ok(equipment) => equipment.executor.stop(Runtime::segment(&execution, &equipment)).await,
-            Err(Unequipped::Store(error)) => return Err(error),
-            Err(Unequipped::Failed(_)) => {
-                Stopped::Unverifiable { reason: "its binding or executor is gone".to_owned() }
-            }
-        };
-        match stopped {
-            Stopped::Confirmed => {
-                let id = execution.id;
-                runtime.store().transact("stopped", move |tx| tx.mark_stopped(id)).await?;
-            }
-            Stopped::Unverifiable { reason } => {
-                tracing::warn!(execution = %execution.id, reason, "a cancelled run may still run");
-                left = true;
-            }
-        }
+    let mut stops = Stops::default();
+    stops.begin(runtime).await?;
+    let mut left = false;
+    while let Some(stopped) = stops.next().await {
+        left |= !stopped;
     }
     Ok(left)
 }

@@ -6,6 +6,7 @@
 //! Each attempt is followed by a task of its own. The task is a convenience: if it is lost, the lease ends and
 //! recovery finds the attempt again.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ use extension::{Executor, RunError, Secret, Segment, Stopped};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::caught::caught;
+use crate::control::STOP_AGAIN;
 use crate::node::Runtime;
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 
@@ -38,8 +41,15 @@ pub struct Claimed {
     pub grant: Grant,
 }
 
-/// A result on its way to completion.
+/// A claim with the token that tells when its authority is gone.
 #[derive(Debug)]
+pub(crate) struct Launch {
+    pub(crate) claimed: Claimed,
+    pub(crate) lost: CancellationToken,
+}
+
+/// A result on its way to completion.
+#[derive(Debug, Clone)]
 pub struct Report {
     /// The attempt.
     pub execution: ExecutionId,
@@ -53,11 +63,11 @@ pub struct Report {
 #[derive(Debug)]
 pub struct Execute {
     runtime: Runtime,
-    claims: mpsc::UnboundedReceiver<Claimed>,
+    claims: mpsc::UnboundedReceiver<Launch>,
 }
 
 impl Execute {
-    pub(crate) const fn new(runtime: Runtime, claims: mpsc::UnboundedReceiver<Claimed>) -> Self {
+    pub(crate) const fn new(runtime: Runtime, claims: mpsc::UnboundedReceiver<Launch>) -> Self {
         Self { runtime, claims }
     }
 }
@@ -77,10 +87,9 @@ impl Stage for Execute {
         if claimed.is_empty() {
             return Ok(Progress::Idle { due_at: None });
         }
-        for claim in claimed {
-            let lost = self.runtime.held().take(claim.execution.id, claim.grant);
-            let runtime = self.runtime.clone();
-            self.runtime.spawn(async move { launch(runtime, claim, lost).await });
+        for Launch { claimed, lost } in claimed {
+            let (id, grant) = (claimed.execution.id, claimed.grant);
+            attend(&self.runtime, id, grant, lost, launch(self.runtime.clone(), claimed));
         }
         Ok(Progress::Advanced)
     }
@@ -150,7 +159,29 @@ impl Runtime {
     }
 }
 
-async fn launch(runtime: Runtime, claim: Claimed, lost: CancellationToken) {
+/// Lets a task speak for an attempt, until it is done or its authority is gone. One that panics lets go of the
+/// attempt, or it would be renewed for ever and followed by nobody.
+pub(crate) fn attend(
+    runtime: &Runtime,
+    id: ExecutionId,
+    grant: Grant,
+    lost: CancellationToken,
+    task: impl Future<Output = ()> + Send + 'static,
+) {
+    let attending = runtime.clone();
+    runtime.spawn(async move {
+        tokio::select! {
+            biased;
+            () = lost.cancelled() => {}
+            ended = caught(task) => if ended.is_err() {
+                tracing::error!(execution = %id, "an executor failed by a bug; the run will be recovered");
+                attending.abandon(id, grant);
+            },
+        }
+    });
+}
+
+async fn launch(runtime: Runtime, claim: Claimed) {
     let Claimed { execution, kind, grant } = claim;
     let equipment = match runtime.equip(&execution).await {
         Ok(equipment) => equipment,
@@ -163,31 +194,29 @@ async fn launch(runtime: Runtime, claim: Claimed, lost: CancellationToken) {
     };
     let host = pin::Host { runtime: runtime.clone(), execution: execution.id, grant };
     let run = equipment.executor.run(request, &host);
-    follow(&runtime, &execution, grant, &equipment, lost, execution.timeout, run).await;
+    follow(&runtime, &execution, grant, &equipment, execution.timeout, run).await;
 }
 
 /// The store failed before the executor was called. The lease ends and recovery begins again.
 fn give_up(runtime: &Runtime, execution: &Execution, grant: Grant, error: &StoreError) {
     tracing::warn!(execution = %execution.id, error = %Chain(error), "a launch was given up");
-    runtime.held().drop_grant(execution.id, grant);
+    runtime.abandon(execution.id, grant);
 }
 
-/// Follows a segment to its end, its deadline, or the loss of its authority.
+/// Follows a segment to its end or its deadline.
 pub(crate) async fn follow(
     runtime: &Runtime,
     execution: &Execution,
     grant: Grant,
     equipment: &Equipment,
-    lost: CancellationToken,
     remaining: Duration,
     run: extension::BoxFuture<'_, Result<TurnResult, RunError>>,
 ) {
     let result = tokio::select! {
         biased;
-        () = lost.cancelled() => return,
         ended = run => match ended {
             Ok(result) => result,
-            Err(RunError::Fenced) => return runtime.held().lose(execution.id),
+            Err(RunError::Fenced) => return runtime.abandon(execution.id, grant),
             Err(RunError::Failed { code, reason }) => TurnResult::failed(code, reason),
         },
         () = stage::pause(remaining) => {
@@ -200,7 +229,8 @@ pub(crate) async fn follow(
     runtime.report(execution.id, grant, result);
 }
 
-/// Stops a segment whose deadline has passed, and says how it ended.
+/// Stops a segment whose deadline has passed, and says how it ended. One that may still run keeps its place:
+/// nothing may be started beside it.
 async fn overdue(
     runtime: &Runtime,
     execution: &Execution,
@@ -209,14 +239,10 @@ async fn overdue(
     let id = execution.id;
     let newest = runtime.store().read("execute.read", move |tx| tx.execution(id)).await?;
     let segment = Runtime::segment(newest.as_ref().unwrap_or(execution), equipment);
-    let seconds = execution.timeout.as_secs();
-    let mut summary = format!("stopped at its deadline of {seconds} seconds");
-    match equipment.executor.stop(segment).await {
-        Stopped::Confirmed => {}
-        Stopped::Unverifiable { reason } => {
-            tracing::warn!(execution = %execution.id, reason, "a run could not be stopped for certain");
-            summary = format!("{summary}; it may still run: {reason}");
-        }
+    while let Stopped::Unverifiable { reason } = equipment.executor.stop(segment.clone()).await {
+        tracing::error!(execution = %id, reason, "a run is overdue and cannot be stopped for certain");
+        stage::pause(STOP_AGAIN).await;
     }
-    Ok(TurnResult::failed("deadline", summary))
+    let seconds = execution.timeout.as_secs();
+    Ok(TurnResult::failed("deadline", format!("stopped at its deadline of {seconds} seconds")))
 }

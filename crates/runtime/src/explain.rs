@@ -208,15 +208,7 @@ fn candidate(
             (event, payload)
         }
     };
-    let work = match (event.work, &event.key) {
-        (Some(work), _) => Some(work),
-        (None, Some(key)) => tx.key_owner(key)?,
-        (None, None) => None,
-    };
-    let work = match work {
-        Some(work) => tx.work(work)?,
-        None => None,
-    };
+    let work = apply::work_of(tx, &event)?;
     let lane = LaneId::of_event(&event);
     Ok(Some(Candidate { event, payload, lane, work, proposed }))
 }

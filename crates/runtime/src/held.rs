@@ -14,19 +14,31 @@ pub(crate) struct Holding {
     pub(crate) lost: CancellationToken,
 }
 
+#[derive(Debug, Default)]
+struct Holdings {
+    of: BTreeMap<ExecutionId, Holding>,
+    /// The process ends: whatever is noted from now on is lost from the start.
+    closed: bool,
+}
+
 /// A cache of what the rows say, used to renew; losing it loses nothing but time.
 #[derive(Debug, Default)]
-pub struct Held(Mutex<BTreeMap<ExecutionId, Holding>>);
+pub struct Held(Mutex<Holdings>);
 
 impl Held {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ExecutionId, Holding>> {
+    fn lock(&self) -> MutexGuard<'_, Holdings> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes a grant. An earlier one for the same attempt is told that it is lost.
     pub(crate) fn take(&self, execution: ExecutionId, grant: Grant) -> CancellationToken {
         let lost = CancellationToken::new();
-        let before = self.lock().insert(execution, Holding { grant, lost: lost.clone() });
+        let mut held = self.lock();
+        if held.closed {
+            lost.cancel();
+        }
+        let before = held.of.insert(execution, Holding { grant, lost: lost.clone() });
+        drop(held);
         if let Some(before) = before {
             before.lost.cancel();
         }
@@ -36,14 +48,36 @@ impl Held {
     /// Forgets a grant, if it is still the one that is noted.
     pub(crate) fn drop_grant(&self, execution: ExecutionId, grant: Grant) {
         let mut held = self.lock();
-        if held.get(&execution).is_some_and(|holding| holding.grant == grant) {
-            held.remove(&execution);
+        if held.of.get(&execution).is_some_and(|holding| holding.grant == grant) {
+            held.of.remove(&execution);
         }
     }
 
-    /// Tells the task of an attempt that its authority is gone.
+    /// Tells the task of an attempt that this grant is gone, if it is still the one that is noted: another
+    /// may have been taken since it was looked at.
+    pub(crate) fn lose_grant(&self, execution: ExecutionId, grant: Grant) {
+        let mut held = self.lock();
+        let lost = held.of.get(&execution).is_some_and(|holding| holding.grant == grant);
+        let holding = if lost { held.of.remove(&execution) } else { None };
+        drop(held);
+        if let Some(holding) = holding {
+            holding.lost.cancel();
+        }
+    }
+
+    /// Tells every task, and those that are still to come, that this process speaks for nobody any more. The
+    /// grants stay noted, to be released.
+    pub(crate) fn close(&self) {
+        let mut held = self.lock();
+        held.closed = true;
+        for holding in held.of.values() {
+            holding.lost.cancel();
+        }
+    }
+
+    /// Tells the task of an attempt that its authority is gone, whichever it is.
     pub(crate) fn lose(&self, execution: ExecutionId) {
-        let holding = self.lock().remove(&execution);
+        let holding = self.lock().of.remove(&execution);
         if let Some(holding) = holding {
             holding.lost.cancel();
         }
@@ -51,11 +85,11 @@ impl Held {
 
     /// Every grant that is noted.
     pub(crate) fn grants(&self) -> Vec<(ExecutionId, Grant)> {
-        self.lock().iter().map(|(id, holding)| (*id, holding.grant)).collect()
+        self.lock().of.iter().map(|(id, holding)| (*id, holding.grant)).collect()
     }
 
     /// How many attempts this process speaks for.
     pub fn count(&self) -> usize {
-        self.lock().len()
+        self.lock().of.len()
     }
 }

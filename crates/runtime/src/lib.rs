@@ -25,12 +25,15 @@ pub mod announce;
 pub mod generation;
 pub mod registry;
 pub mod stage;
+pub mod own;
+mod follow;
 pub mod hint;
 pub mod held;
 pub mod metrics;
 
 pub mod explain;
 pub mod why;
+mod caught;
 mod node;
 
 pub use accept::AcceptError;

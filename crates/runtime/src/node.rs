@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::id::ExecutionId;
-use domain::lease::Lease;
+use domain::lease::{Grant, Lease};
 use domain::store::{Store, StoreError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -14,11 +14,13 @@ use tokio_util::task::TaskTracker;
 
 use crate::complete::Complete;
 use crate::control;
-use crate::execute::{Claimed, Execute, Report, renew};
+use crate::execute::{Claimed, Execute, Launch, Report, renew};
+use crate::follow;
 use crate::generation::{ApplyError, Generations, ReadScopes};
 use crate::held::Held;
 use crate::hint::Hints;
 use crate::metrics::Metrics;
+use crate::own::{self, Own};
 use crate::recover::{self, Recover};
 use crate::registry::{Registry, SecretSource};
 use crate::route::Route;
@@ -32,8 +34,8 @@ pub struct Options {
     pub read_scopes: ReadScopes,
     /// Resolves secrets.
     pub secrets: Arc<dyn SecretSource>,
-    /// How often each stage looks for itself, where another process may have written. None when this process
-    /// writes alone.
+    /// How often each stage looks for itself, where another process may have written; a second is usual. None
+    /// when this process has the database alone.
     pub look_again: Option<Duration>,
 }
 
@@ -51,10 +53,11 @@ struct Inner {
     generations: Generations,
     hints: Arc<Hints>,
     held: Held,
+    own: Own,
     metrics: Metrics,
     tasks: TaskTracker,
     end: CancellationToken,
-    claims: mpsc::UnboundedSender<Claimed>,
+    claims: mpsc::UnboundedSender<Launch>,
     reports: mpsc::UnboundedSender<Report>,
 }
 
@@ -89,6 +92,7 @@ impl Runtime {
             options,
             hints: Arc::default(),
             held: Held::default(),
+            own: Own::default(),
             metrics: Metrics::default(),
             tasks: TaskTracker::new(),
             end: CancellationToken::new(),
@@ -112,6 +116,12 @@ impl Runtime {
     pub async fn prepare(&self) -> Result<(), ApplyError> {
         self.generations().load(self.store()).await?;
         recover::release_dead(self).await?;
+        if self.store().exclusive() {
+            // Nobody else can have the loops, so they need not be waited for.
+            self.claim_loops().await?;
+        }
+        // A generation may have been stored by a process that died before it looked again at what waits.
+        self.reconsider().await?;
         Ok(())
     }
 
@@ -123,8 +133,12 @@ impl Runtime {
         self.run(execute, |hints| &hints.execute);
         self.run(complete, |hints| &hints.complete);
         self.run(recover, |hints| &hints.recover);
+        self.spawn(own::run(self.clone(), self.0.end.clone()));
         self.spawn(renew::run(self.clone(), self.0.end.clone()));
-        self.spawn(control::stop_loop(self.clone(), self.0.end.clone()));
+        self.spawn(control::stop_loop(self.clone(), self.0.options.look_again, self.0.end.clone()));
+        if let Some(every) = self.0.options.look_again {
+            self.spawn(follow::run(self.clone(), every, self.0.end.clone()));
+        }
     }
 
     fn run<S: stage::Stage + 'static>(&self, stage: S, bell: fn(&Hints) -> &tokio::sync::Notify) {
@@ -133,21 +147,27 @@ impl Runtime {
         self.spawn(async move { stage::run(stage, store, hints, bell, look_again, end).await });
     }
 
-    /// Ends the stages and releases every lease this process holds, so that the next one need not wait.
+    /// Ends the stages and releases the loops and every lease this process holds, so that the next one need
+    /// not wait.
     /// Attempts go on running; whoever starts next adopts them.
     ///
     /// # Errors
     /// [`StoreError`] when the leases could not be released; then they run out by themselves.
     pub async fn shutdown(&self) -> Result<(), StoreError> {
         self.0.end.cancel();
-        let grants = self.held().grants();
-        for (id, _grant) in &grants {
-            self.held().lose(*id);
-        }
+        self.held().close();
         self.0.tasks.close();
         self.0.tasks.wait().await;
+        // Only now: a stage in the middle of its step may have claimed something since.
+        let grants = self.held().grants();
+        // Alone, there is nobody to leave the loops to.
+        let tenure = self.own().leave().filter(|_tenure| !self.store().exclusive());
         self.store()
             .transact("release", move |tx| {
+                if let Some(tenure) = tenure {
+                    let left = tx.ownership().release(tenure);
+                    tx.put_ownership(left);
+                }
                 let now = tx.now();
                 for (id, grant) in &grants {
                     let Some(read) = tx.execution(*id)? else { continue };
@@ -192,6 +212,10 @@ impl Runtime {
         &self.0.held
     }
 
+    pub(crate) fn own(&self) -> &Own {
+        &self.0.own
+    }
+
     pub(crate) fn secrets(&self) -> &dyn SecretSource {
         &*self.0.options.secrets
     }
@@ -212,9 +236,23 @@ impl Runtime {
         control::stop_unstopped(self).await
     }
 
+    /// Cancelled when the runtime is to end.
+    pub(crate) fn ending(&self) -> &CancellationToken {
+        &self.0.end
+    }
+
+    /// Lets a grant go that nobody will act on any more. Its lease runs out, and recovery begins again.
+    pub(crate) fn abandon(&self, execution: ExecutionId, grant: Grant) {
+        self.held().drop_grant(execution, grant);
+        // Recovery may sleep without a due time; it has to look when this lease ends.
+        self.hints().recover.notify_one();
+    }
+
     pub(crate) fn launch(&self, claimed: Claimed) {
+        // Held from here, so that it is renewed however long it waits to be launched.
+        let lost = self.held().take(claimed.execution.id, claimed.grant);
         // The receiver lives as long as the stages; after them, the lease ends and recovery takes over.
-        drop(self.0.claims.send(claimed));
+        drop(self.0.claims.send(Launch { claimed, lost }));
         self.hints().execute.notify_one();
     }
 
@@ -224,14 +262,6 @@ impl Runtime {
             tracing::debug!(execution = %id, "a result came after the end; recovery will ask for it again");
         }
         self.hints().complete.notify_one();
-    }
-
-    /// Runs a computation on a thread that may block.
-    pub(crate) fn spawn_blocking<T: Send + 'static>(
-        &self,
-        task: impl FnOnce() -> T + Send + 'static,
-    ) -> tokio::task::JoinHandle<T> {
-        self.0.tasks.spawn_blocking(task)
     }
 
     /// Runs a task that shutdown waits for.

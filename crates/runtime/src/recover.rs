@@ -4,6 +4,10 @@
 //! a higher epoch. *Writes* that claim first, then asks the executor outside, then writes what it found: the
 //! attempt goes on, is launched again because nothing had started, or fails as interrupted. *Afterwards*
 //! hands it to the executing or completing stage. A crash in between repeats the same, an epoch higher.
+//!
+//! It runs in every process, for the attempts of its own host: elsewhere, an executor would find nothing and
+//! take that for an answer. The attempts of a host that is gone keep their place until it comes back, or a
+//! person cancels them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,8 +59,9 @@ impl Stage for Recover {
         let claimed = runtime.store().transact("recover", move |tx| claim(tx, &ids, owner)).await?;
         runtime.metrics().recovered.inc_by(claimed.len() as u64);
         for execution in claimed {
-            let runtime = runtime.clone();
-            self.runtime.spawn(async move { recover(runtime, execution).await });
+            let (id, grant) = (execution.id, execution.grant().expect("recovery has just claimed it"));
+            let lost = runtime.held().take(id, grant);
+            execute::attend(runtime, id, grant, lost, recover(runtime.clone(), execution, grant));
         }
         runtime.hints().committed();
         Ok(Progress::Advanced)
@@ -79,48 +84,52 @@ fn claim(tx: &mut dyn Tx, ids: &[ExecutionId], owner: Incarnation) -> Result<Vec
 
 /// Ends the leases of processes that are known to have ended, so that nobody waits for them to run out.
 ///
-/// Only where opening the database proves that: on SQLite, whose file has one owner.
+/// Those are the earlier ones of this host, which one process has at a time.
 ///
 /// # Errors
 /// [`StoreError`] when the store fails.
 pub(crate) async fn release_dead(runtime: &Runtime) -> Result<u64, StoreError> {
-    if !runtime.store().exclusive() {
-        return Ok(0);
-    }
     let me = runtime.store().incarnation();
+    let theirs = move |execution: &Execution, now| {
+        execution.lease.is_some_and(|lease| lease.owner != me && lease.is_live(now))
+    };
+    // All at once, for a list that begins with what was released would never come to its end. It is as long as
+    // there are live attempts.
+    let dead: Vec<ExecutionId> = runtime
+        .store()
+        .read("release.read", move |tx| {
+            let now = tx.now();
+            let live = tx.expired(Timestamp::MAX, u32::MAX)?;
+            Ok::<_, StoreError>(live.iter().filter(|read| theirs(read, now)).map(|read| read.id).collect())
+        })
+        .await?;
     let mut released = 0;
-    loop {
-        let part = runtime
+    for part in dead.chunks(BATCH as usize) {
+        let part = part.to_vec();
+        released += runtime
             .store()
             .transact("release", move |tx| {
                 let now = tx.now();
                 let mut released = 0;
-                // A dead process's leases end before any that was taken since.
-                for read in tx.expired(Timestamp::MAX, BATCH)? {
-                    let Some(lease) = read.lease.filter(|lease| lease.owner != me && lease.is_live(now))
-                    else {
-                        continue;
-                    };
-                    let next = Execution { lease: Some(Lease { until: now, ..lease }), ..read.clone() };
-                    tx.update_execution(&next, &read)?;
+                for id in &part {
+                    let Some(read) = tx.execution(*id)?.filter(|read| theirs(read, now)) else { continue };
+                    let lease = read.lease.map(|lease| Lease { until: now, ..lease });
+                    tx.update_execution(&Execution { lease, ..read.clone() }, &read)?;
                     released += 1;
                 }
                 Ok::<_, StoreError>(released)
             })
             .await?;
-        released += part;
-        if part == 0 {
-            return Ok(released);
-        }
     }
+    Ok(released)
 }
 
-async fn recover(runtime: Runtime, execution: Execution) {
-    let grant = execution.grant().expect("recovery has just claimed it");
-    let lost = runtime.held().take(execution.id, grant);
+async fn recover(runtime: Runtime, execution: Execution, grant: Grant) {
     let equipment = match runtime.equip(&execution).await {
         Ok(equipment) => equipment,
-        Err(Unequipped::Failed(result)) => return runtime.report(execution.id, grant, result),
+        Err(Unequipped::Failed(result)) => {
+            return hold(&runtime, &execution, grant, result.summary.as_deref());
+        }
         Err(Unequipped::Store(error)) => return again(&runtime, &execution, grant, &error),
     };
     let segment = Runtime::segment(&execution, &equipment);
@@ -133,15 +142,15 @@ async fn recover(runtime: Runtime, execution: Execution) {
             Ok(()) => {
                 let remaining = remaining(&runtime, &execution);
                 let run = equipment.executor.observe(segment);
-                execute::follow(&runtime, &execution, grant, &equipment, lost, remaining, run).await;
+                execute::follow(&runtime, &execution, grant, &equipment, remaining, run).await;
             }
-            Err(GrantError::Fenced(_)) => runtime.held().lose(execution.id),
+            Err(GrantError::Fenced(_)) => runtime.abandon(execution.id, grant),
             Err(GrantError::Store(error)) => again(&runtime, &execution, grant, &error),
         },
         Recovery::NothingStarted if equipment.executor.capabilities().holds_until_pinned => {
             match relaunch(&runtime, execution.id, grant).await {
                 Ok(Some(claimed)) => runtime.launch(claimed),
-                Ok(None) | Err(GrantError::Fenced(_)) => runtime.held().lose(execution.id),
+                Ok(None) | Err(GrantError::Fenced(_)) => runtime.abandon(execution.id, grant),
                 Err(GrantError::Store(error)) => again(&runtime, &execution, grant, &error),
             }
         }
@@ -167,7 +176,15 @@ const fn word(found: &Recovery) -> &'static str {
 /// The store failed in the middle of a recovery. The lease ends and recovery begins again.
 fn again(runtime: &Runtime, execution: &Execution, grant: Grant, error: &StoreError) {
     tracing::warn!(execution = %execution.id, error = %Chain(error), "a recovery was given up");
-    runtime.held().drop_grant(execution.id, grant);
+    runtime.abandon(execution.id, grant);
+}
+
+/// Keeps an attempt in its place that nobody can look for now: it may still run, so nothing may be started
+/// beside it. When the lease ends, recovery asks again.
+fn hold(runtime: &Runtime, execution: &Execution, grant: Grant, reason: Option<&str>) {
+    let reason = reason.unwrap_or("no reason was given");
+    tracing::error!(execution = %execution.id, reason, "a run cannot be verified and is held");
+    runtime.abandon(execution.id, grant);
 }
 
 fn remaining(runtime: &Runtime, execution: &Execution) -> Duration {
@@ -211,10 +228,7 @@ async fn interrupted(
         && let Stopped::Unverifiable { reason: why } =
             equipment.executor.stop(Runtime::segment(execution, equipment)).await
     {
-        // Nothing may take its place, so it keeps its place until someone can say more.
-        tracing::error!(execution = %execution.id, reason = why, "a run cannot be verified and is held");
-        runtime.held().drop_grant(execution.id, grant);
-        return;
+        return hold(runtime, execution, grant, Some(&why));
     }
     runtime.report(execution.id, grant, TurnResult::failed("interrupted", reason));
 }

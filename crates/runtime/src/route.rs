@@ -7,23 +7,30 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::event::{Event, Payload};
 use domain::id::{IdMaker, Sequence, WorkId};
 use domain::lane::LaneId;
-use domain::store::{Snapshot, StoreError};
+use domain::ownership::Tenure;
+use domain::store::{Snapshot, StoreError, Tx};
 use domain::time::Timestamp;
 use domain::work::Work;
 use tokio::sync::mpsc;
 
 use crate::node::Runtime;
-use crate::stage::{BATCH, Progress, Stage, StageError};
+use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 
 pub(crate) mod apply;
 pub(crate) mod evaluate;
 
 use apply::{Applied, Item};
 use evaluate::Asked;
+
+/// How soon a step looks again for what was due and could not be done.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The most Events whose handlers are asked at a time; the next ones wait for an answer to come in.
+const ASKED_MAX: usize = 1024;
 
 /// The routing stage.
 #[derive(Debug)]
@@ -68,6 +75,9 @@ impl Route {
             if self.asked.contains(&event.sequence) || answered.contains(&event.sequence) {
                 continue;
             }
+            if self.asked.len() >= ASKED_MAX {
+                break;
+            }
             let proposed = self.runtime.store().ids(IdMaker::work);
             let sequence = event.sequence;
             let candidate = Candidate { event, payload, lane, work, proposed };
@@ -78,7 +88,11 @@ impl Route {
                     let (send, runtime) = (self.answer.clone(), self.runtime.clone());
                     self.runtime.spawn(async move {
                         // Without a receiver the stage has ended, and the Event is asked about again.
-                        drop(send.send(answer.await));
+                        tokio::select! {
+                            biased;
+                            () = runtime.ending().cancelled() => {}
+                            item = answer => drop(send.send(item)),
+                        }
                         runtime.hints().route.notify_one();
                     });
                 }
@@ -95,20 +109,62 @@ impl Stage for Route {
     }
 
     async fn step(&mut self) -> Result<Progress, StageError> {
-        let found = self.runtime.store().read("route.read", read).await?;
+        let Some(tenure) = self.runtime.tenure() else { return Ok(Progress::Idle { due_at: None }) };
+        let asked = self.asked.clone();
+        let found = self.runtime.store().read("route.read", move |tx| read(tx, &asked)).await?;
+        let (next_due, crowded) = (found.next_due, found.crowded);
         let items: Arc<[Item]> = self.items(found.events).await.into();
         if items.is_empty() {
-            return Ok(Progress::Idle { due_at: found.next_due });
+            return Ok(Progress::Idle { due_at: next_due });
         }
-        let runtime = &self.runtime;
-        let applied = runtime.store().transact("route", move |tx| apply::apply(tx, &items)).await?;
+        let applied = match self.apply(tenure, Arc::clone(&items), crowded).await {
+            Err(error) if stage::is_of_an_item(&error) => self.apply_each(tenure, &items, crowded).await?,
+            applied => applied?,
+        };
         self.afterwards(&applied);
+        let runtime = &self.runtime;
         if applied.stale > 0
             && let Err(error) = runtime.generations().load(runtime.store()).await
         {
-            tracing::warn!(error = %crate::stage::Chain(&error), "the newest generation cannot be used");
+            tracing::warn!(error = %Chain(&error), "the newest generation cannot be used");
         }
-        Ok(if applied.moved() { Progress::Advanced } else { Progress::Idle { due_at: found.next_due } })
+        if applied.moved() {
+            return Ok(Progress::Advanced);
+        }
+        if applied.stale == 0 {
+            return Ok(Progress::Idle { due_at: next_due });
+        }
+        // What went stale is asked again: now, or when the configuration in force may be usable.
+        Ok(if applied.generation == Some(runtime.generations().active().number) {
+            Progress::Advanced
+        } else {
+            Progress::Idle { due_at: Some(runtime.store().now().after(LOOK_AGAIN)) }
+        })
+    }
+}
+
+impl Route {
+    async fn apply(&self, tenure: Tenure, items: Arc<[Item]>, crowded: bool) -> Result<Applied, StoreError> {
+        self.runtime.transact_owned("route", tenure, move |tx| apply::apply(tx, &items, crowded)).await
+    }
+
+    /// The same in a transaction for each, so that one that fails by a bug of ours is set aside by itself.
+    async fn apply_each(&self, tenure: Tenure, items: &[Item], crowded: bool) -> Result<Applied, StoreError> {
+        let mut all = Applied::default();
+        for item in items {
+            let one: Arc<[Item]> = Arc::from([item.clone()]);
+            let applied = match self.apply(tenure, Arc::clone(&one), crowded).await {
+                Err(error) if stage::is_of_an_item(&error) => {
+                    let event = item.candidate.event.id;
+                    tracing::error!(%event, error = %Chain(&error), "an event cannot be routed");
+                    let broke = move |tx: &mut dyn Tx| apply::broke(tx, &one[0], &error);
+                    self.runtime.transact_owned("route", tenure, broke).await?
+                }
+                applied => applied?,
+            };
+            all.add(applied);
+        }
+        Ok(all)
     }
 }
 
@@ -134,17 +190,22 @@ type Read = (Event, Payload, LaneId, Option<Work>);
 struct Found {
     events: Vec<Read>,
     next_due: Option<Timestamp>,
+    /// There may be more candidates than were read.
+    crowded: bool,
 }
 
-fn read(tx: &mut dyn Snapshot) -> Result<Found, StoreError> {
+/// Reads what may be routed, but for those whose handlers are being asked: however many they are, they must not
+/// hide the others.
+fn read(tx: &mut dyn Snapshot, asked: &BTreeSet<Sequence>) -> Result<Found, StoreError> {
     let now = tx.now();
-    let mut sequences: Vec<Sequence> = Vec::new();
-    for block in tx.due_blocks(now, BATCH)? {
-        sequences.push(block.head);
-    }
-    for candidate in tx.route_candidates(BATCH)? {
-        sequences.push(candidate.sequence);
-    }
+    let rows = BATCH + u32::try_from(asked.len()).expect("bounded by what is asked at once");
+    let free = |sequence: &Sequence| !asked.contains(sequence);
+    let due = tx.due_blocks(now, rows)?.into_iter().map(|block| block.head);
+    let mut sequences: Vec<Sequence> = due.filter(free).take(BATCH as usize).collect();
+    let candidates = tx.route_candidates(rows)?.into_iter().map(|candidate| candidate.sequence);
+    let candidates: Vec<Sequence> = candidates.filter(free).take(BATCH as usize).collect();
+    let crowded = candidates.len() == BATCH as usize;
+    sequences.extend(candidates);
     sequences.sort_unstable();
     sequences.dedup();
     let mut events = Vec::with_capacity(sequences.len());
@@ -154,16 +215,10 @@ fn read(tx: &mut dyn Snapshot) -> Result<Found, StoreError> {
             return Err(StoreError::Corrupt { table: "unrouted", reason: "names no event".to_owned() });
         };
         let payload = tx.payload(sequence)?.unwrap_or_else(Payload::null);
-        let work = match (event.work, &event.key) {
-            (Some(work), _) => Some(work),
-            (None, Some(key)) => tx.key_owner(key)?,
-            (None, None) => None,
-        };
-        let work = match work {
-            Some(work) => tx.work(work)?,
-            None => None,
-        };
+        let work = apply::work_of(tx, &event)?;
         events.push((event, payload, unrouted.lane, work));
     }
-    Ok(Found { events, next_due: tx.next_block_due()? })
+    // What is due and cannot be done is being asked about, and rings when it is answered.
+    let next_due = tx.next_block_due()?.map(|due| if due > now { due } else { now.after(LOOK_AGAIN) });
+    Ok(Found { events, next_due, crowded })
 }

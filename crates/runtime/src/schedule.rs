@@ -11,6 +11,7 @@ use domain::capacity::Blocker;
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{Epoch, ExecutionId, Generation, Incarnation, WorkId};
 use domain::lease::{Grant, Lease};
+use domain::ownership::Tenure;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
 use domain::text::ScopeName;
@@ -19,7 +20,7 @@ use domain::work::{Queue, Work, WorkState};
 use crate::execute::Claimed;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
-use crate::stage::{BATCH, Progress, Stage, StageError};
+use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 
 /// The most Works of a full scope that move to their list in one step.
 const MOVED_AT_ONCE: u32 = 1000;
@@ -51,36 +52,77 @@ impl Stage for Schedule {
 
     async fn step(&mut self) -> Result<Progress, StageError> {
         let runtime = &self.runtime;
+        let Some(tenure) = runtime.tenure() else { return Ok(Progress::Idle { due_at: None }) };
         let works = runtime.store().read("schedule.read", |tx| tx.runnable(BATCH)).await?;
         if works.is_empty() {
             return Ok(Progress::Idle { due_at: None });
         }
-        let active = runtime.generations().active();
-        let ids = works.len();
-        let proposed: Vec<ExecutionId> =
-            runtime.store().ids(|maker, now| (0..ids).map(|_| maker.execution(now)).collect());
-        let owner = runtime.store().incarnation();
-        let scheduled = runtime
-            .store()
-            .transact("schedule", move |tx| {
-                let mut step =
-                    Step { active: &active, owner, room: BTreeMap::new(), done: Scheduled::default() };
-                step.run(tx, &works, &proposed)?;
-                Ok::<_, StoreError>(step.done)
-            })
-            .await?;
-        if scheduled.stale
-            && let Err(error) = runtime.generations().load(runtime.store()).await
-        {
-            tracing::warn!(error = %crate::stage::Chain(&error), "the newest generation cannot be used");
+        let scheduled = match self.claim(tenure, works.clone()).await {
+            Err(error) if stage::is_of_an_item(&error) => self.claim_each(tenure, works).await,
+            scheduled => scheduled,
+        };
+        let scheduled = match scheduled {
+            Ok(scheduled) => scheduled,
+            Err(error) => {
+                // Claims may have been committed that nobody will launch; recovery has to see their leases end.
+                runtime.hints().recover.notify_one();
+                return Err(error.into());
+            }
+        };
+        let mut moved = !scheduled.claimed.is_empty() || scheduled.blocked > 0;
+        if scheduled.stale {
+            let before = runtime.generations().active().number;
+            if let Err(error) = runtime.generations().load(runtime.store()).await {
+                tracing::warn!(error = %Chain(&error), "the newest generation cannot be used");
+            }
+            // Whoever applied it may have rung before it was in force here.
+            moved |= runtime.generations().active().number != before;
         }
-        let moved = !scheduled.claimed.is_empty() || scheduled.blocked > 0;
         runtime.metrics().claimed.inc_by(scheduled.claimed.len() as u64);
         for claimed in scheduled.claimed {
             runtime.launch(claimed);
         }
         runtime.hints().committed();
         Ok(if moved { Progress::Advanced } else { Progress::Idle { due_at: None } })
+    }
+}
+
+impl Schedule {
+    /// Starts what can be started of some Works, in one transaction.
+    async fn claim(&self, tenure: Tenure, works: Vec<WorkId>) -> Result<Scheduled, StoreError> {
+        let runtime = &self.runtime;
+        let active = runtime.generations().active();
+        let ids = works.len();
+        let proposed: Vec<ExecutionId> =
+            runtime.store().ids(|maker, now| (0..ids).map(|_| maker.execution(now)).collect());
+        let owner = runtime.store().incarnation();
+        runtime
+            .transact_owned("schedule", tenure, move |tx| {
+                let mut step =
+                    Step { active: &active, owner, room: BTreeMap::new(), done: Scheduled::default() };
+                step.run(tx, &works, &proposed)?;
+                Ok(step.done)
+            })
+            .await
+    }
+
+    /// The same in a transaction for each, so that a Work whose record is damaged keeps no other from starting.
+    async fn claim_each(&self, tenure: Tenure, works: Vec<WorkId>) -> Result<Scheduled, StoreError> {
+        let mut done = Scheduled::default();
+        for work in works {
+            match self.claim(tenure, vec![work]).await {
+                Ok(one) => {
+                    done.claimed.extend(one.claimed);
+                    done.blocked += one.blocked;
+                    done.stale |= one.stale;
+                }
+                Err(error) if stage::is_of_an_item(&error) => {
+                    tracing::error!(%work, error = %Chain(&error), "a Work cannot be started");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
     }
 }
 
@@ -192,6 +234,8 @@ impl Step<'_> {
         let next = work.clone().block(blocker).expect("a runnable Work can be blocked");
         tx.update_work(&next, work)?;
         self.done.blocked += 1;
+        // The room it was offered is still there; whoever waits for it may take it.
+        room_freed(tx, &work.scope, 1)?;
         Ok(())
     }
 }

@@ -10,7 +10,9 @@ use thiserror::Error;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::caught::{Panicked, caught};
 use crate::hint::Hints;
+use crate::own::jittered;
 
 /// The most items one step takes on.
 pub const BATCH: u32 = 64;
@@ -49,6 +51,20 @@ pub trait Stage: Send {
     fn step(&mut self) -> impl Future<Output = Result<Progress, StageError>> + Send;
 }
 
+/// Whether a transaction failed because of one of its items, so that the others may succeed without it. What
+/// fails as a whole, such as a full disk, is tried again as a whole.
+pub(crate) const fn is_of_an_item(error: &StoreError) -> bool {
+    match error {
+        StoreError::Conflict { .. } | StoreError::Corrupt { .. } | StoreError::Panicked { .. } => true,
+        StoreError::Database { .. }
+        | StoreError::Full
+        | StoreError::Lost
+        | StoreError::Locked
+        | StoreError::NotOwner(_)
+        | StoreError::Closed => false,
+    }
+}
+
 /// Waits for `duration`. The only sleep of the runtime: a due time is a fact, too.
 #[expect(clippy::disallowed_methods, reason = "every wait for a due time goes through here")]
 pub(crate) async fn pause(duration: Duration) {
@@ -69,7 +85,11 @@ pub(crate) async fn run<S: Stage>(
     let bell = bell(&hints);
     let mut failures: u32 = 0;
     while !end.is_cancelled() {
-        let wait = match stage.step().await {
+        let step = caught(stage.step()).await.unwrap_or_else(|Panicked| {
+            let message = "its step panicked".to_owned();
+            Err(StoreError::Panicked { label: stage.name(), message }.into())
+        });
+        let wait = match step {
             Ok(Progress::Advanced) => {
                 failures = 0;
                 // A stage with much to do must not keep the others from their turn.
@@ -80,11 +100,14 @@ pub(crate) async fn run<S: Stage>(
                 failures = 0;
                 // What is due and yet could not be done must not be asked for in a tight loop.
                 let due = due_at.map(|at| at.since(store.now()).max(DUE_PAUSE));
-                match (due, look_again) {
+                let again = look_again.map(jittered);
+                match (due, again) {
                     (Some(due), Some(again)) => Some(due.min(again)),
                     (due, again) => due.or(again),
                 }
             }
+            // Its turn will come; whoever claims the loops rings.
+            Err(StageError::Store(StoreError::NotOwner(_))) => look_again.map(jittered),
             Err(StageError::Store(StoreError::Closed)) => return,
             Err(error) => {
                 failures = failures.saturating_add(1);

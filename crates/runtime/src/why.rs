@@ -4,7 +4,7 @@ use domain::delivery::Redelivery;
 use domain::event::{Event, Key};
 use domain::execution::Execution;
 use domain::id::{ExecutionId, Sequence};
-use domain::lane::LaneBlock;
+use domain::lane::{LaneBlock, LaneId};
 use domain::outcome::TurnResult;
 use domain::route::{Checkpoint, CheckpointOutcome};
 use domain::store::{EventFilter, Snapshot, StoreError};
@@ -74,9 +74,9 @@ pub fn why(tx: &mut dyn Snapshot, id: ExecutionId) -> Result<Option<Why>, StoreE
     }
     chain.reverse();
     let without_effect = without_effect(tx, &work, &keys)?;
-    let mut blocked = Vec::new();
+    let mut blocked: Vec<LaneBlock> = tx.lane_block(LaneId::of_work(work.id))?.into_iter().collect();
     for key in &keys {
-        blocked.extend(tx.lane_block(domain::lane::LaneId::of_key(key))?);
+        blocked.extend(tx.lane_block(LaneId::of_key(key))?);
     }
     let result = tx.turn_result(execution.id)?;
     Ok(Some(Why { execution, work, keys, result, chain, inputs, without_effect, blocked }))

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod runner {
+    mod server;
     mod world;
 
     mod accept;
@@ -10,9 +11,12 @@ mod runner {
     mod control;
     mod crash;
     mod crowd;
+    mod loops;
     mod orphan;
+    mod own;
     mod poison;
     mod room;
+    mod shuffle;
     mod wake;
     mod recover;
     mod route;

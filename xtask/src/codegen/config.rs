@@ -1,11 +1,9 @@
 //! The reference of the configuration file, from its JSON Schema: a section for each table of the file, under
 //! the heading that the table has in TOML.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value};
 
-use super::{MARK, cell, unreadable};
+use super::{MARK, add, cell, unreadable};
 use crate::error::Error;
 
 const INTRODUCTION: &str = "\
@@ -114,10 +112,6 @@ fn number(schema: Option<&Map<String, Value>>) -> String {
 
 fn description(schema: &Value) -> String {
     schema["description"].as_str().unwrap_or_default().to_owned()
-}
-
-fn add(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    text.write_fmt(arguments).expect("a string takes whatever is written");
 }
 
 #[cfg(test)]

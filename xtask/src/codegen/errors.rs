@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::source::Source;
-use super::{MARK, cell, unreadable};
+use super::{MARK, add, cell, unreadable};
 use crate::error::Error;
 use crate::machine::{self, file_error};
 
@@ -71,7 +71,7 @@ fn table(mut entries: Vec<Entry>) -> String {
     );
     for Entry { status, code, meaning } in entries {
         let status = status.map(|status| status.to_string()).unwrap_or_default();
-        text.push_str(&format!("| [`{code}`]({code}.md) | {status} | {meaning} |\n"));
+        add(&mut text, format_args!("| [`{code}`]({code}.md) | {status} | {meaning} |\n"));
     }
     text
 }
@@ -105,7 +105,12 @@ mod tests {
 
     #[test]
     fn read_refuses_a_page_of_another_form() {
-        for text in ["", "# `held`\n\nHeld.\n", "# `held`\n\nHTTP status x.\n\nHeld.\n", "# `other`\n\nHTTP status 409.\n\nHeld.\n"] {
+        for text in [
+            "",
+            "# `held`\n\nHeld.\n",
+            "# `held`\n\nHTTP status x.\n\nHeld.\n",
+            "# `other`\n\nHTTP status 409.\n\nHeld.\n",
+        ] {
             assert!(Entry::read("held", text).is_none(), "{text}");
         }
     }

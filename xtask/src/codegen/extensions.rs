@@ -4,7 +4,7 @@
 use std::fs;
 
 use super::source::Source;
-use super::{MARK, unreadable};
+use super::{MARK, add, unreadable};
 use crate::error::Error;
 use crate::machine::{self, file_error};
 
@@ -57,7 +57,7 @@ fn linked(module: &str, doc: &str) -> String {
             continue;
         };
         let inner = path.split("::").next().unwrap_or(path);
-        text.push_str(&format!("[`{path}`](../../{FOLDER}/{module}/{inner}.rs){rest}"));
+        add(&mut text, format_args!("[`{path}`](../../{FOLDER}/{module}/{inner}.rs){rest}"));
     }
     text
 }

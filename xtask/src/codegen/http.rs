@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{MARK, cell, unreadable};
+use super::{MARK, add, cell, unreadable};
 use crate::error::Error;
 
 const INTRODUCTION: &str = "\
@@ -22,7 +22,7 @@ pub(super) fn page(document: &Value) -> Result<String, Error> {
         for (method, operation) in operations.as_object().into_iter().flatten() {
             let summary = operation["summary"].as_str();
             let summary = summary.ok_or_else(|| unreadable(path, "an operation has no summary"))?;
-            text.push_str(&format!("| {} | `{path}` | {} |\n", method.to_uppercase(), cell(summary)));
+            add(&mut text, format_args!("| {} | `{path}` | {} |\n", method.to_uppercase(), cell(summary)));
         }
     }
     Ok(text)

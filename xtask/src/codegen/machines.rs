@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{MARK, cell, unreadable};
+use super::{MARK, add, cell, unreadable};
 use crate::error::Error;
 use crate::machine::{self, file_error};
 
@@ -41,10 +41,13 @@ fn page(machine: &str, snapshot: &str) -> Option<String> {
     for line in body.lines().filter(|line| !line.trim().is_empty()) {
         if let Some(row) = line.strip_prefix("  ") {
             let (command, result) = row.split_once("  ")?;
-            text.push_str(&format!("| {} | {} |\n", cell(command), cell(result)));
+            add(&mut text, format_args!("| {} | {} |\n", cell(command), cell(result)));
         } else {
             let (state, description) = line.split_once(": ")?;
-            text.push_str(&format!("\n## {state}\n\n{description}\n\n| command | result |\n| --- | --- |\n"));
+            add(
+                &mut text,
+                format_args!("\n## {state}\n\n{description}\n\n| command | result |\n| --- | --- |\n"),
+            );
         }
     }
     Some(text)

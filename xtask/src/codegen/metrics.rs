@@ -1,12 +1,12 @@
 //! The reference of the metrics, from what a daemon answers to `GET /metrics`.
 
-use super::{MARK, cell, unreadable};
+use super::{MARK, add, cell, unreadable};
 use crate::error::Error;
 
 const INTRODUCTION: &str = "\
 `GET /metrics` answers these in the OpenMetrics form that Prometheus reads. Like all of the API but
-`/healthz` it wants the token. Counters begin at zero with each start of the daemon; gauges are read from the
-database at that moment.
+`/healthz` it wants the token. Counters begin at zero with each start of the daemon, those with labels when there
+is something to count; gauges are read at that moment.
 ";
 
 /// The page.
@@ -19,11 +19,10 @@ pub(super) fn page(metrics: &str) -> Result<String, Error> {
         let Some((family, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) else {
             continue;
         };
-        let help =
-            metrics.lines().find_map(|line| line.strip_prefix(&format!("# HELP {family} ")));
+        let help = metrics.lines().find_map(|line| line.strip_prefix(&format!("# HELP {family} ")));
         let help = help.ok_or_else(|| unreadable("/metrics", format!("{family} has no help")))?;
         let name = if kind == "counter" { format!("{family}_total") } else { family.to_owned() };
-        text.push_str(&format!("| `{name}` | {kind} | {} | {} |\n", labels(metrics, &name), cell(help)));
+        add(&mut text, format_args!("| `{name}` | {kind} | {} | {} |\n", labels(metrics, &name), cell(help)));
         families += 1;
     }
     if families == 0 {
@@ -53,10 +52,11 @@ mod tests {
 
     #[test]
     fn page_names_counters_as_they_are_queried() {
-        let page =
-            page("# HELP a_b Bs.\n# TYPE a_b counter\na_b_total 1\n# HELP c Cs.\n# TYPE c gauge\nc 2\n")
-                .unwrap();
-        assert!(page.ends_with("| `a_b_total` | counter | Bs. |\n| `c` | gauge | Cs. |\n"), "{page}");
+        let metrics = "# HELP a_b Bs.\n# TYPE a_b counter\na_b_total{x=\"1,y\",z=\"\"} 1\n\
+                       # HELP c Cs.\n# TYPE c gauge\nc 2\n";
+        let page = page(metrics).unwrap();
+        let rows = "| `a_b_total` | counter | `x`, `z` | Bs. |\n| `c` | gauge |  | Cs. |\n";
+        assert!(page.ends_with(rows), "{page}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What documents are made from: the program, and a daemon that runs while they are made.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
@@ -17,6 +17,8 @@ use crate::metadata;
 
 /// How long the daemon may take to answer after it was started.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
+/// What a run counts last.
+const LAST_COUNTED: &str = "open_conduit_runs_ended_total{";
 /// How long it may be silent within an answer.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 
@@ -38,7 +40,9 @@ impl Source {
         prepare(&home)?;
         let mut command = machine::command(&program);
         command.arg("serve").arg("--home").arg(&home).env_remove("OPEN_CONDUIT_HOME");
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let log = log(&home);
+        let errors = File::create(&log).map_err(file_error("create", &log))?;
+        command.stdout(Stdio::null()).stderr(errors);
         let daemon = command.spawn().map_err(|source| machine::start_error(&command, source))?;
         let source = Self { program, home, daemon };
         source.wait_until_it_answers()?;
@@ -51,7 +55,11 @@ impl Source {
         let mut emit = machine::command(&self.program);
         emit.args(["events", "emit", "--scope", "main", "--type", "say.hello", "--key-source", "codegen"]);
         emit.args(["--key-external-id", "first", "--wait", "--home"]).arg(&self.home);
-        machine::read(&mut emit).map(drop)
+        machine::read(&mut emit)?;
+        let counted =
+            || self.daemon_text("/metrics").is_ok_and(|text| text.contains(LAST_COUNTED)).then_some(());
+        machine::until(START_TIME_MAX, counted)
+            .ok_or_else(|| unreadable("/metrics", format!("`{LAST_COUNTED}` is not there after a run")))
     }
 
     fn wait_until_it_answers(&self) -> Result<(), Error> {
@@ -60,10 +68,7 @@ impl Source {
             machine::succeeds(status.arg("status").arg("--home").arg(&self.home)).then_some(())
         };
         machine::until(START_TIME_MAX, answers).ok_or_else(|| {
-            unreadable(
-                "the daemon",
-                format!("it did not answer; start one with --home {}", self.home.display()),
-            )
+            unreadable("the daemon", format!("it does not answer; see {}", log(&self.home).display()))
         })
     }
 
@@ -105,6 +110,11 @@ impl Drop for Source {
         self.daemon.kill().ok();
         self.daemon.wait().ok();
     }
+}
+
+/// What the daemon prints.
+fn log(home: &Path) -> PathBuf {
+    home.join("daemon.log")
 }
 
 /// Makes the home anew, with a configuration that takes no fixed port.

@@ -13,6 +13,7 @@ use super::Counts;
 use super::api::{Api, code, is_accepted};
 use super::config::{self, Parts};
 use super::daemon::Daemon;
+use super::process;
 use super::site::{SOON, Site, check};
 use crate::error::Error;
 use crate::machine;
@@ -21,11 +22,13 @@ use crate::machine;
 /// alone would fill it.
 const SIZE: &str = "size=384m,mode=0700";
 /// Runs at once.
-const CONCURRENCY: u32 = 2;
+const CONCURRENCY: u32 = 3;
 /// Deliveries that wait when the disk becomes full, and that come after.
 const DELIVERIES: u32 = 6;
 /// Long enough for a daemon to be idle.
 const IDLE: Duration = Duration::from_millis(400);
+/// How long the disk stays full once the jobs have ended.
+const FULL: Duration = Duration::from_secs(1);
 /// Bytes of a payload, so that no room that the database has left over takes many.
 const PAYLOAD_BYTES: usize = 200_000;
 /// How many may still be accepted into that room before something must be wrong.
@@ -99,15 +102,21 @@ impl Drill<'_> {
         // An idle daemon folds its database's log in; the log then has room inside, however full the disk is.
         site.pass(IDLE);
         let filler = Filler::fill(&site.home())?;
+        // That is enough to record that a job has ended and to claim what waits, which then can't be launched.
+        let jobs = || process::of_home(&site.home()).len();
+        let running = jobs();
+        site.open_gate(flooding.first().expect("jobs are running"))?;
+        site.wait("a flooding job ends", SOON, || (jobs() < running).then_some(()))?;
+        site.pass(IDLE);
         self.post_until_refused(round)?;
         check(self.api.is_healthy(), || "the daemon does not answer while the disk is full".to_owned())?;
         for delivery in &flooding {
             site.open_gate(delivery)?;
         }
         // Their jobs end while neither their output nor how they ended finds room.
-        site.wait("the flooding jobs end", SOON, || {
-            super::process::with_argument("drill-job").is_empty().then_some(())
-        })?;
+        site.wait("the flooding jobs end", SOON, || (jobs() == 0).then_some(()))?;
+        // As long as there is no room, whatever the daemon tries next must fail without harm.
+        site.pass(FULL);
         check(self.api.is_healthy(), || "the daemon does not answer while the disk is full".to_owned())?;
         filler.free()?;
 
@@ -192,7 +201,8 @@ impl Filler {
     }
 }
 
-/// A small file system, mounted as long as this lives.
+/// A small file system, mounted as long as this lives. What is in it is gone then; the daemon's log and the
+/// ledger lie elsewhere.
 struct Mount {
     path: PathBuf,
 }

@@ -70,7 +70,12 @@ pub(super) fn is_suspended(pid: u32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
 }
 
-/// Sends a signal by its name, such as `STOP`.
+/// Kills a process that may have ended by itself meanwhile.
+pub(super) fn kill_if_there(pid: u32) {
+    machine::succeeds(machine::command("kill").arg("-KILL").arg(pid.to_string()));
+}
+
+/// Sends a signal by its name, such as `STOP`, to a process that is there.
 pub(super) fn signal(pid: u32, name: &str) -> Result<(), Error> {
     machine::run(machine::command("kill").arg(format!("-{name}")).arg(pid.to_string()))
 }

@@ -159,7 +159,7 @@ impl Site {
     /// Ends whatever still runs of the drill's runs. Only what carries this very home's mark is touched.
     pub(super) fn end_runs(&self) {
         for process in process::of_home(&self.home()) {
-            process::signal(process.pid, "KILL").ok();
+            process::kill_if_there(process.pid);
         }
     }
 }

@@ -123,8 +123,7 @@ fn kill_holding_launchers(
         daemon.suspend()?;
         let was_told = folder.join("verdict").exists();
         if let Some(launcher) = launcher {
-            // It may have ended by itself meanwhile.
-            process::signal(launcher.pid, "KILL").ok();
+            process::kill_if_there(launcher.pid);
         }
         daemon.resume()?;
         let run = ended(site, api, &delivery)?;

@@ -35,15 +35,14 @@ pub(super) fn steps(text: &str) -> Result<Vec<Step>, String> {
         if let Some(kind) = line.strip_prefix("```") {
             let block: Vec<(usize, &str)> = lines.by_ref().take_while(|(_, line)| *line != "```").collect();
             match (kind, annotation.take()) {
-                (_, Some(Annotation::NotRun)) => {}
                 (_, Some(Annotation::Append(path))) => {
-                    let text = block.iter().map(|(_, line)| format!("{line}\n")).collect();
+                    let text = block.iter().flat_map(|(_, line)| [line, "\n"]).collect();
                     let action = Action::Append { path: path.to_owned(), text };
                     steps.push(Step { line: number, action });
                 }
                 ("console", None) => commands(&block, &mut steps)?,
                 ("toml", None) => return Err(format!("{number}: nothing says where this block goes")),
-                (_, None) => {}
+                (_, Some(Annotation::NotRun) | None) => {}
             }
         } else if !line.trim().is_empty() {
             annotation = comment(line);

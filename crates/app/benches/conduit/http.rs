@@ -1,5 +1,6 @@
 //! Durable accepts over HTTP on the Unix socket, by the real binary, with the clients on the same machine.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -56,8 +57,10 @@ impl Daemon {
     /// Starts it and waits until it answers.
     pub(crate) async fn start(home: &Path, config: &str) -> Self {
         std::fs::create_dir_all(home).expect("a home");
+        // A home that others may enter is refused.
+        std::fs::set_permissions(home, PermissionsExt::from_mode(0o700)).expect("a home of our own");
         // No port is fixed, so that nothing else on the machine is in the way.
-        let ports = "[daemon]\napi_listen = \"127.0.0.1:0\"\nwebhook_listen = \"127.0.0.1:0\"\n\n";
+        let ports = "[daemon]\napi_listen = \"127.0.0.1:0\"\nwebhook_listen = \"off\"\n\n";
         std::fs::write(home.join("conduit.toml"), format!("{ports}{config}")).expect("a configuration");
         Self::again(home).await
     }

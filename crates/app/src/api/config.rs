@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::failure::{Chain, Failure};
 use super::server::{Answer, Asked, json};
-use super::types::{AppliedBody, ApplyBody, ConfigBody, PlanBody, PlanChangeBody};
+use super::wire::{AppliedBody, ApplyBody, ConfigBody, PlanBody, PlanChangeBody};
 use crate::config::Format;
 use crate::config::plan::Plan;
 use crate::daemon::Daemon;

@@ -8,7 +8,7 @@ use extension::Secrets as _;
 
 use super::failure::{Chain, Failure};
 use super::server::{Answer, Asked, json};
-use super::types::{BlockedBody, CheckBody, DoctorBody, LaneBody, StatusBody, WebhookBody};
+use super::wire::{BlockedBody, CheckBody, DoctorBody, LaneBody, StatusBody, WebhookBody};
 use crate::config::Listeners;
 use crate::daemon::Daemon;
 
@@ -85,6 +85,7 @@ pub(crate) async fn doctor(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
     let deep: bool = asked.query.parsed("check_secrets")?.unwrap_or(false);
     let mut checks = Checks(Vec::new());
     store(daemon, &mut checks);
+    loops(daemon, &mut checks);
     config(daemon, &mut checks);
     match daemon.store().read("doctor", look).await {
         Ok(found) => found.report(&mut checks),
@@ -118,6 +119,19 @@ fn store(daemon: &Daemon, checks: &mut Checks) {
     }
 }
 
+/// Where several daemons share the database, whether this one runs the loops.
+fn loops(daemon: &Daemon, checks: &mut Checks) {
+    if daemon.store().exclusive() {
+        return;
+    }
+    let sentence = if daemon.runtime().owns_loops() {
+        "this daemon routes and schedules; the others on the database accept and wait for their turn"
+    } else {
+        "another daemon on the database routes and schedules; this one accepts, and takes over if that one ends"
+    };
+    checks.add("loops", "note", sentence);
+}
+
 fn config(daemon: &Daemon, checks: &mut Checks) {
     let applied = daemon.applied();
     if applied.number == 0 {
@@ -148,13 +162,18 @@ fn config(daemon: &Daemon, checks: &mut Checks) {
 struct Look {
     lanes: Vec<LaneBody>,
     unstopped: Vec<String>,
+    stranded: Vec<String>,
     movers: Vec<String>,
     looked_at: usize,
 }
 
 fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
     let lanes = tx.lane_blocks(LOOKED_AT_MAX)?.iter().map(LaneBody::from).collect();
-    let unstopped = tx.unstopped(LOOKED_AT_MAX)?.iter().map(|execution| execution.id.to_string()).collect();
+    let unstopped =
+        tx.unstopped(None, LOOKED_AT_MAX)?.iter().map(|execution| execution.id.to_string()).collect();
+    let now = tx.now();
+    let stranded = tx.stranded(now, LOOKED_AT_MAX)?;
+    let stranded = stranded.iter().map(|run| format!("{} on {}", run.execution, run.host)).collect();
     let (mut movers, mut looked_at) = (Vec::new(), 0);
     for state in ["ready", "running"] {
         let filter = WorkFilter { state: Some(state.to_owned()), ..WorkFilter::default() };
@@ -165,7 +184,7 @@ fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
             }
         }
     }
-    Ok(Look { lanes, unstopped, movers, looked_at })
+    Ok(Look { lanes, unstopped, stranded, movers, looked_at })
 }
 
 /// Why nothing will move a Work. None when something will, or it has ended.
@@ -206,6 +225,15 @@ impl Look {
                 let sentence = format!("{} ended runs may still run: {named}", runs.len());
                 checks.add("stopped", "warning", sentence);
             }
+        }
+        if !self.stranded.is_empty() {
+            let named = self.stranded.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+            let sentence = format!(
+                "{} runs are held, as their hosts are silent and only those can tell whether they still run: \
+                 {named}; start the daemon there again, or cancel their Work once nothing of it runs",
+                self.stranded.len()
+            );
+            checks.add("hosts", "warning", sentence);
         }
         match self.movers.as_slice() {
             [] => {

@@ -25,7 +25,7 @@ use super::query::{self, Cursor};
 use super::resolve;
 use super::server::{Answer, Asked, json, not_that, read, require_json};
 use super::story;
-use super::types::{AcceptedBody, AskedBody, EventBody, ExplainBody, ExplanationBody, KeyBody, Page};
+use super::wire::{AcceptedBody, AskedBody, EventBody, ExplainBody, ExplanationBody, KeyBody, Page};
 use crate::daemon::Daemon;
 use crate::error_code::ErrorCode;
 

@@ -13,7 +13,7 @@ use runtime::control::ControlError;
 use runtime::{AcceptError, ApplyError};
 
 use super::body::Body;
-use super::types::{Problem, ProblemItem};
+use super::wire::{Problem, ProblemItem};
 use crate::config;
 use crate::error_code::ErrorCode;
 use domain::delivery::AcceptRefusal;

@@ -6,7 +6,7 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::route::{Operation, ROUTES, Route};
-use super::types::{
+use super::wire::{
     AcceptedBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody, EventBody,
     ExplainBody, ExplanationBody, HealthBody, Page, PlanBody, Problem, RunBody, StatusBody, WhyBody,
     WorkBody,

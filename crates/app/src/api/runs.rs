@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::query::{self, Cursor};
 use super::resolve;
 use super::server::{Answer, Asked, Refused, json, read};
-use super::types::{EventBody, LaneBody, Page, RunBody, WhyBody};
+use super::wire::{EventBody, LaneBody, Page, RunBody, WhyBody};
 use crate::daemon::Daemon;
 use crate::error_code::ErrorCode;
 use crate::view;

@@ -185,7 +185,7 @@ impl Server {
             Operation::Status => doctor::status(daemon).await,
             Operation::OpenApi => Ok(json(openapi::document())),
             Operation::Metrics => metrics::metrics(daemon).await,
-            Operation::Health => Ok(json(&super::types::HealthBody { ok: true })),
+            Operation::Health => Ok(json(&super::wire::HealthBody { ok: true })),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::body::Body;
 use super::failure::{Chain, Failure};
 use super::query::{self, Cursor};
 use super::server::{Answer, Asked};
-use super::types::ChangeBody;
+use super::wire::ChangeBody;
 use crate::daemon::Daemon;
 use crate::error_code::ErrorCode;
 

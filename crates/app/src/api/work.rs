@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::query::{self, Cursor};
 use super::resolve;
 use super::server::{Answer, Asked, json, read};
-use super::types::{CancelledBody, Page, WorkBody};
+use super::wire::{CancelledBody, Page, WorkBody};
 use crate::daemon::Daemon;
 
 /// The most pending inputs that are named.

@@ -1,8 +1,9 @@
 //! The change feed, as commands that wait or watch follow it.
 
-use crate::api::types::ChangeBody;
+use crate::api::wire::ChangeBody;
 use crate::client::sse::Messages;
 use crate::client::{Client, ClientError, Route};
+use crate::error_code::ErrorCode;
 
 use super::exit::Exit;
 use super::failure::{Failure, Stop};
@@ -30,7 +31,7 @@ impl Changes {
             }
             return Ok(serde_json::from_str(&message.data).map_err(ClientError::Unknown)?);
         }
-        let failure = Failure::new(Exit::UNREACHABLE, "daemon_unreachable", "the daemon stopped");
+        let failure = Failure::new(Exit::UNREACHABLE, ErrorCode::DaemonUnreachable, "the daemon stopped");
         Err(failure.hint("what was accepted goes on when it starts again, with `open-conduit up`").into())
     }
 }

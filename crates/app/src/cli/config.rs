@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use crate::api::types::PlanChangeBody;
+use crate::api::wire::PlanChangeBody;
 use crate::view::{Tone, Word};
 
 use super::Context;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::DoctorBody;
+use crate::api::wire::DoctorBody;
 use crate::client::Route;
 use crate::view::{Tone, Word};
 

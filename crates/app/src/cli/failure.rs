@@ -4,8 +4,9 @@
 use std::error::Error;
 use std::io;
 
-use crate::api::types::{Problem, ProblemItem};
+use crate::api::wire::{Problem, ProblemItem};
 use crate::client::ClientError;
+use crate::error_code::ErrorCode;
 use crate::home::HomeError;
 
 use super::exit::Exit;
@@ -32,13 +33,13 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// A failure that the command itself found.
-    pub(crate) fn new(exit: Exit, code: &str, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(exit: Exit, code: impl Into<&'static str>, detail: impl Into<String>) -> Self {
         let problem = Problem {
             about: "about:blank".to_owned(),
             title: title(exit).to_owned(),
             status: status(exit),
             detail: detail.into(),
-            code: code.to_owned(),
+            code: code.into().to_owned(),
             problems: Vec::new(),
             candidates: Vec::new(),
         };
@@ -47,7 +48,7 @@ impl Failure {
 
     /// What was typed cannot be meant.
     pub(crate) fn usage(detail: impl Into<String>) -> Self {
-        Self::new(Exit::USAGE, "usage", detail)
+        Self::new(Exit::USAGE, ErrorCode::Usage, detail)
     }
 
     #[must_use]
@@ -101,17 +102,23 @@ impl From<ClientError> for Stop {
                 let nobody =
                     [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused].contains(&source.kind());
                 let detail = if nobody { error.to_string() } else { chain(&error) };
-                Failure::new(Exit::UNREACHABLE, "daemon_unreachable", detail)
+                Failure::new(Exit::UNREACHABLE, ErrorCode::DaemonUnreachable, detail)
                     .hint("start one with `open-conduit up`, or name another home with --home")
             }
             ClientError::Refused(problem) => refused(*problem),
-            ClientError::Broken(_) => Failure::new(Exit::UNREACHABLE, "daemon_unreachable", chain(&error))
-                .hint("`open-conduit status` tells whether it is there again"),
-            ClientError::TimedOut => Failure::new(Exit::UNREACHABLE, "daemon_unreachable", chain(&error))
-                .hint("the daemon's log says what keeps it busy"),
-            ClientError::Token(_) => Failure::new(Exit::NOT_ALLOWED, "token_unreadable", chain(&error))
-                .hint("the token is for the user who started the daemon"),
-            ClientError::Unknown(_) => Failure::new(Exit::FAILED, "unexpected_answer", chain(&error))
+            ClientError::Broken(_) => {
+                Failure::new(Exit::UNREACHABLE, ErrorCode::DaemonUnreachable, chain(&error))
+                    .hint("`open-conduit status` tells whether it is there again")
+            }
+            ClientError::TimedOut => {
+                Failure::new(Exit::UNREACHABLE, ErrorCode::DaemonUnreachable, chain(&error))
+                    .hint("the daemon's log says what keeps it busy")
+            }
+            ClientError::Token(_) => {
+                Failure::new(Exit::NOT_ALLOWED, ErrorCode::TokenUnreadable, chain(&error))
+                    .hint("the token is for the user who started the daemon")
+            }
+            ClientError::Unknown(_) => Failure::new(Exit::FAILED, ErrorCode::UnexpectedAnswer, chain(&error))
                 .hint("`open-conduit status` shows the daemon's version, `open-conduit --version` this one"),
         };
         failure.into()
@@ -140,7 +147,7 @@ impl From<HomeError> for Stop {
             HomeError::OpenToOthers { .. } => Exit::NOT_ALLOWED,
             HomeError::Io { .. } => Exit::FAILED,
         };
-        Failure::new(exit, "home", chain(&error)).into()
+        Failure::new(exit, ErrorCode::Home, chain(&error)).into()
     }
 }
 
@@ -149,7 +156,7 @@ impl From<io::Error> for Stop {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::PipeClosed;
         }
-        Failure::new(Exit::FAILED, "output", format!("cannot write the output: {error}")).into()
+        Failure::new(Exit::FAILED, ErrorCode::Output, format!("cannot write the output: {error}")).into()
     }
 }
 

@@ -8,11 +8,12 @@ use serde::Serialize;
 use super::exit::Exit;
 use super::failure::{Failure, Stop, chain};
 use super::output::Output;
-use crate::api::types::ProblemItem;
+use crate::api::wire::ProblemItem;
 use crate::config;
 use crate::daemon::signal::Signals;
 use crate::daemon::{self, DaemonError, Options, Running};
 use crate::env;
+use crate::error_code::ErrorCode;
 use crate::home::Home;
 
 /// A daemon that runs in this process.
@@ -43,12 +44,18 @@ impl Hosted {
     pub(super) async fn start(home: &Home) -> Result<Self, Stop> {
         // From here on a signal asks for a stop in order, also while the daemon starts.
         let signals = Signals::listen().map_err(|error| {
-            Failure::new(Exit::FAILED, "system", format!("cannot listen for signals: {error}"))
+            Failure::new(Exit::FAILED, ErrorCode::System, format!("cannot listen for signals: {error}"))
         })?;
         home.create()?;
-        let options = Options::bundled(home, "/proc/self/exe".into(), env::variables()).map_err(|error| {
-            Failure::new(Exit::FAILED, "home", format!("cannot make the runs' directory: {error}"))
-        })?;
+        let mut options =
+            Options::bundled(home, "/proc/self/exe".into(), env::variables()).map_err(|error| {
+                Failure::new(
+                    Exit::FAILED,
+                    ErrorCode::Home,
+                    format!("cannot make the runs' directory: {error}"),
+                )
+            })?;
+        options.location = env::database().map_err(Failure::usage)?;
         let running = daemon::start(home.clone(), options).await.map_err(not_started)?;
         Ok(Self { running, signals })
     }
@@ -125,7 +132,7 @@ fn not_started(error: DaemonError) -> Stop {
             });
             Failure::new(
                 Exit::USAGE,
-                "invalid_config",
+                ErrorCode::InvalidConfig,
                 "the configuration file is not valid, and none is in force yet",
             )
             .problems(items.collect())

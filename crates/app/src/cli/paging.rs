@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use crate::api::types::Page;
+use crate::api::wire::Page;
 use crate::client::Route;
 
 use super::Context;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::StatusBody;
+use crate::api::wire::StatusBody;
 use crate::client::Route;
 use crate::view::{Field, Tone, Word, count, time, work};
 

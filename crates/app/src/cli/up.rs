@@ -12,10 +12,11 @@ use super::events::outcome::{Awaited, Came, KINDS};
 use super::exit::Exit;
 use super::failure::{Failure, Stop};
 use super::hosting::{self, Hosted, Places};
-use crate::api::types::{AcceptedBody, EmitBody, KeyBody, RunBody, StatusBody};
+use crate::api::wire::{AcceptedBody, EmitBody, KeyBody, RunBody, StatusBody};
 use crate::client::{Client, ClientError, Route};
 use crate::config::{Format, STARTER};
 use crate::env;
+use crate::error_code::ErrorCode;
 use crate::home::Home;
 use crate::view::{Word, run, time};
 
@@ -142,7 +143,7 @@ async fn first_turn(client: &Client) -> Result<First, Stop> {
     let came = Awaited::new(client, &accepted.event).ended(&mut changes).await?;
     let Came::Run(run) = came else {
         came.exit()?;
-        return Err(Failure::new(Exit::FAILED, "no_run", "no run came of the first Event").into());
+        return Err(Failure::new(Exit::FAILED, ErrorCode::NoRun, "no run came of the first Event").into());
     };
     let mut output = Vec::new();
     let mut log = client.stream(&Route::new(&["runs", &run.id, "log"])).await?;

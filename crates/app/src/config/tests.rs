@@ -5,7 +5,7 @@ use proptest::prelude::{ProptestConfig, any, proptest};
 use serde_json::{Value, json};
 
 use super::sample::Sample;
-use super::{Format, Loaded, Problem, STARTER, canonical, load, load_model, read, schema};
+use super::{Format, Listeners, Loaded, Problem, STARTER, canonical, load, load_model, read, schema};
 
 const SECRET: &str = "S3CRET-hunter2";
 
@@ -57,7 +57,7 @@ fn the_starter_is_valid() {
     let loaded = loaded(STARTER, Format::Toml);
     let main = &loaded.scopes[&ScopeName::known("main")];
     assert_eq!(main.routes[0].binding, Some(BindingName::known("hello")));
-    assert_eq!(loaded.listeners.api.port(), 7717);
+    assert_eq!(Listeners::of(&loaded.model.daemon).unwrap().api.port(), 7717);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn the_examples_in_the_starter_are_valid() {
     let loaded = loaded(&text, Format::Toml);
     let main = &loaded.scopes[&ScopeName::known("main")];
     assert_eq!((main.routes.len(), main.extensions.len()), (2, 2), "{text}");
-    assert_eq!(loaded.listeners.public_hosts, ["hooks.example.com"]);
+    assert_eq!(Listeners::of(&loaded.model.daemon).unwrap().public_hosts, ["hooks.example.com"]);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn both_formats_mean_the_same() {
     let (toml, json) = (loaded(toml, Format::Toml), loaded(json, Format::Json));
     assert_eq!(canonical::canonical(&toml.model), canonical::canonical(&json.model));
     assert_eq!(toml.scopes, json.scopes);
-    assert_eq!(toml.listeners, json.listeners);
+    assert_eq!(Listeners::of(&toml.model.daemon).unwrap(), Listeners::of(&json.model.daemon).unwrap());
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::extensions::Extensions;
 use super::lock::{HomeLock, SocketFile};
 use super::notify::ServiceManager;
 use super::stop::Running;
-use super::{Addresses, Daemon, Options, STREAMS_MAX, upkeep};
+use super::{Addresses, Daemon, Options, STREAMS_MAX, follow, host, upkeep};
 use crate::api::posture::Hosts;
 use crate::api::server::Server;
 use crate::auth::{self, TokenError, Tokens};
@@ -37,7 +37,7 @@ use crate::listener::webhook::Webhooks;
 use crate::listener::{self, Service, Socket};
 
 /// How often each stage looks for itself in a database that others write, too.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Why a daemon did not start.
 #[derive(Debug, Error)]
@@ -117,7 +117,11 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
     let lock = lock.ok_or(DaemonError::AlreadyRunning)?;
     let manager = ServiceManager::of(&options.environment);
     let location = options.location.unwrap_or_else(|| Location::Sqlite(home.database()));
-    let store = store::open(&location, options.store).await?;
+    let host = match options.store.host {
+        Some(host) => host,
+        None => host::of_home(&home)?,
+    };
+    let store = store::open(&location, store::Options { host: Some(host), ..options.store }).await?;
     // Where others write, too, their hints are not heard here.
     let look_again = (!store.exclusive()).then_some(LOOK_AGAIN);
     let secrets = SecretReader::new(home.root().to_owned(), options.environment);
@@ -160,6 +164,9 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
     };
     daemon.runtime().start(stages);
     daemon.spawn(upkeep::run(Arc::clone(&daemon)));
+    if !daemon.store().exclusive() {
+        daemon.spawn(follow::run(Arc::clone(&daemon)));
+    }
     manager.ready();
     let addresses = daemon.addresses();
     tracing::info!(

@@ -24,7 +24,7 @@ use crate::api::body::{self, Body};
 use crate::api::failure::{Chain, Failure};
 use crate::api::posture::{self, Hosts, Peer};
 use crate::api::server::json;
-use crate::api::types::ReceivedBody;
+use crate::api::wire::ReceivedBody;
 use crate::auth;
 use crate::daemon::Daemon;
 use crate::error_code::ErrorCode;

@@ -2,7 +2,7 @@
 
 use super::word;
 use super::{Word, time};
-use crate::api::types::ChangeBody;
+use crate::api::wire::ChangeBody;
 
 /// A line of what happens.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use domain::time::Timestamp;
 
 use super::{Field, Tone, Word, time, word};
-use crate::api::types::EventBody;
+use crate::api::wire::EventBody;
 
 /// A line of a list of Events.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::time::Timestamp;
 
 use super::{Field, Tone, Word, time, word};
-use crate::api::types::RunBody;
+use crate::api::wire::RunBody;
 
 /// A line of a list of runs.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! Bodies for the tests of the views, with ids that a reader can follow.
 
-use crate::api::types::{CheckpointBody, EventBody, KeyBody, LaneBody, RedeliveryBody, RunBody, TriggerBody};
+use crate::api::wire::{CheckpointBody, EventBody, KeyBody, LaneBody, RedeliveryBody, RunBody, TriggerBody};
 
 /// A moment of the samples.
 const AT: &str = "2026-03-10T12:00:00.25Z";

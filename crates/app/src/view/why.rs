@@ -4,7 +4,7 @@
 //! effect is told like what had one: a missing run is asked about as often as a surprising one.
 
 use super::{event, run, time};
-use crate::api::types::{EventBody, LaneBody, RunBody};
+use crate::api::wire::{EventBody, LaneBody, RunBody};
 
 /// What the story is made of.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use domain::time::Timestamp;
 
 use super::{Field, Tone, Word, time, word};
-use crate::api::types::WorkBody;
+use crate::api::wire::WorkBody;
 
 /// A line of a list of Works.
 #[derive(Debug, Clone)]

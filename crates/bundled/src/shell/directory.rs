@@ -21,9 +21,13 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use extension::{Epoch, ExecutionId};
 use serde::{Deserialize, Serialize};
+
+/// How many drafts of verdicts this process has made.
+static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
 /// The launcher's own files are smaller.
 const SMALL_FILE_BYTES_MAX: u64 = 4096;
@@ -162,7 +166,10 @@ impl SegmentDirectory {
         if let Some(earlier) = self.verdict()? {
             return Ok(earlier);
         }
-        let draft = self.0.join(format!(".verdict-{}-{}", verdict.word(), std::process::id()));
+        // A draft is one maker's own: once it is linked, opening it again would empty the verdict itself.
+        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".verdict-{}-{}-{number}", verdict.word(), std::process::id());
+        let draft = self.0.join(name);
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
         file.write_all(verdict.as_bytes())?;
         file.sync_all()?;
@@ -325,6 +332,24 @@ mod tests {
             [start.join().unwrap(), void.join().unwrap()]
         });
         assert_eq!(answers[0], answers[1]);
+    }
+
+    #[test]
+    fn decide_agrees_with_itself_when_one_daemon_asks_from_many_sides() {
+        let home = tempfile::tempdir().unwrap();
+        let root = Root::open(home.path()).unwrap();
+        for number in 0..50 {
+            let segment = root.segment(ExecutionId::from_number(number), Epoch::FIRST);
+            segment.create().unwrap();
+            std::thread::scope(|scope| {
+                let asked: Vec<_> =
+                    (0..4).map(|_| scope.spawn(|| segment.decide(Verdict::Void).unwrap())).collect();
+                for answer in asked {
+                    assert_eq!(answer.join().unwrap(), Verdict::Void);
+                }
+            });
+            assert_eq!(segment.verdict().unwrap(), Some(Verdict::Void));
+        }
     }
 
     #[test]

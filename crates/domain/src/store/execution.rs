@@ -51,11 +51,12 @@ pub trait ExecutionReads {
     /// When the next lease of a live Execution of this host ends.
     fn next_expiry(&mut self) -> Result<Option<Timestamp>, StoreError>;
 
-    /// Live Executions whose stored outcome waits to be settled, oldest first.
-    fn unsettled(&mut self, limit: u32) -> Result<Vec<Execution>, StoreError>;
+    /// Live Executions whose stored outcome waits to be settled, oldest first, behind `after` when one is given.
+    fn unsettled(&mut self, after: Option<ExecutionId>, limit: u32) -> Result<Vec<Execution>, StoreError>;
 
-    /// Ended Executions of this host that are still marked [`Execution::unstopped`], oldest first.
-    fn unstopped(&mut self, limit: u32) -> Result<Vec<Execution>, StoreError>;
+    /// Ended Executions of this host that are still marked [`Execution::unstopped`], oldest first, behind
+    /// `after` when one is given.
+    fn unstopped(&mut self, after: Option<ExecutionId>, limit: u32) -> Result<Vec<Execution>, StoreError>;
 
     /// Live Executions of other hosts whose lease is over: nobody here can tell whether they still run, so they
     /// keep their place until their host comes back. In order of their ids.

@@ -31,35 +31,43 @@ pub(crate) async fn run(runtime: Runtime, end: CancellationToken) {
 /// [`StoreError`] when the store fails; the leases run on until they end.
 pub(crate) async fn renew(runtime: &Runtime) -> Result<(), StoreError> {
     let grants = runtime.held().grants();
+    let mut done = Ok(());
     for part in grants.chunks(RENEWED_AT_ONCE) {
-        let part: Vec<(ExecutionId, Grant)> = part.to_vec();
-        let lost = runtime
-            .store()
-            .transact_at(Priority::High, "renew", move |tx| {
-                let now = tx.now();
-                let mut lost = Vec::new();
-                for (id, grant) in &part {
-                    let Some(read) = tx.execution(*id)? else {
-                        lost.push(*id);
-                        continue;
-                    };
-                    match read.clone().renew(*grant, now) {
-                        Ok(next) => tx.update_execution(&next, &read)?,
-                        // A stored outcome has released the lease on purpose.
-                        Err(_fenced) if read.outcome.is_some() => {}
-                        Err(_fenced) => lost.push(*id),
-                    }
+        // One part that fails must not cost the others their leases.
+        done = done.and(renew_part(runtime, part).await);
+    }
+    done
+}
+
+async fn renew_part(runtime: &Runtime, part: &[(ExecutionId, Grant)]) -> Result<(), StoreError> {
+    let presented = part.len();
+    let part: Vec<(ExecutionId, Grant)> = part.to_vec();
+    let lost = runtime
+        .store()
+        .transact_at(Priority::High, "renew", move |tx| {
+            let now = tx.now();
+            let mut lost = Vec::new();
+            for (id, grant) in &part {
+                let Some(read) = tx.execution(*id)? else {
+                    lost.push((*id, *grant));
+                    continue;
+                };
+                match read.clone().renew(*grant, now) {
+                    Ok(next) => tx.update_execution(&next, &read)?,
+                    // A stored outcome has released the lease on purpose.
+                    Err(_fenced) if read.outcome.is_some() => {}
+                    Err(_fenced) => lost.push((*id, *grant)),
                 }
-                Ok::<_, StoreError>(lost)
-            })
-            .await?;
-        runtime.metrics().renewed.inc_by((grants.len() - lost.len()) as u64);
-        for id in lost {
-            tracing::warn!(execution = %id, "the lease on a run was lost");
-            runtime.metrics().lost.inc();
-            runtime.held().lose(id);
-            runtime.hints().recover.notify_one();
-        }
+            }
+            Ok::<_, StoreError>(lost)
+        })
+        .await?;
+    runtime.metrics().renewed.inc_by((presented - lost.len()) as u64);
+    for (id, grant) in lost {
+        tracing::warn!(execution = %id, "the lease on a run was lost");
+        runtime.metrics().lost.inc();
+        runtime.held().lose_grant(id, grant);
+        runtime.hints().recover.notify_one();
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::decision::{Decision, Present};
+use domain::decision::{Decision, Looked, Present};
 use domain::event::{Event, Key};
 use domain::id::{Generation, Sequence, WorkId};
 use domain::input::Input;
@@ -13,6 +13,7 @@ use domain::route::{
 };
 use domain::store::{Snapshot, StoreError, Tx};
 use domain::text::{BindingName, Code, RouteName, ScopeName};
+use domain::work::Work;
 
 use crate::route::Candidate;
 use crate::stage::BATCH;
@@ -21,11 +22,9 @@ use crate::stage::BATCH;
 const HELD: Duration = Duration::from_mins(1);
 /// How long an Event waits for an earlier one of its Work in another lane, before it is looked at again.
 const BEHIND: Duration = Duration::from_secs(1);
-/// The most earlier Events that join a Work's backlog when it gets their key.
-const BACKLOG_MAX: u32 = 1000;
 
 /// An Event with what the handlers said.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) candidate: Candidate,
     pub(crate) generation: Generation,
@@ -33,7 +32,7 @@ pub(crate) struct Item {
 }
 
 /// What is to be done with an Event.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Verdict {
     /// The routes answered.
     Decided(Decision<RouteAnswer>),
@@ -49,9 +48,21 @@ pub(crate) struct Applied {
     pub(crate) parked: u64,
     pub(crate) stale: u64,
     pub(crate) queued: bool,
+    /// The configuration in force, inside the transaction.
+    pub(crate) generation: Option<Generation>,
+    crowded: bool,
 }
 
 impl Applied {
+    pub(super) fn add(&mut self, other: Self) {
+        self.outcomes.extend(other.outcomes);
+        self.blocked += other.blocked;
+        self.parked += other.parked;
+        self.stale += other.stale;
+        self.queued |= other.queued;
+        self.generation = other.generation.or(self.generation);
+    }
+
     /// Whether anything changed, so that another step may find something else.
     pub(crate) fn moved(&self) -> bool {
         !self.outcomes.is_empty() || self.blocked > 0 || self.parked > 0
@@ -65,9 +76,11 @@ struct Failure {
     counts: bool,
 }
 
-pub(super) fn apply(tx: &mut dyn Tx, items: &[Item]) -> Result<Applied, StoreError> {
-    let mut applied = Applied::default();
+/// Applies answers in the order of acceptance. When the queue is `crowded`, Events that have to wait for another
+/// one are taken off it, so that those behind them are seen.
+pub(super) fn apply(tx: &mut dyn Tx, items: &[Item], crowded: bool) -> Result<Applied, StoreError> {
     let generation = tx.current_generation_number()?.unwrap_or(Generation::from_number(0));
+    let mut applied = Applied { generation: Some(generation), crowded, ..Applied::default() };
     for item in items {
         let event = &item.candidate.event;
         if tx.unrouted(event.sequence)?.is_none() {
@@ -82,6 +95,8 @@ pub(super) fn apply(tx: &mut dyn Tx, items: &[Item]) -> Result<Applied, StoreErr
                     let reason = format!("scope `{}` does not route now", event.scope);
                     let failure = Failure { code: code.clone(), reason, counts: false };
                     block(tx, item, failure, &mut applied)?;
+                } else {
+                    applied.stale += 1;
                 }
             }
             Verdict::Decided(decision) => one(tx, item, decision, generation, &mut applied)?,
@@ -114,11 +129,13 @@ fn one(
     applied: &mut Applied,
 ) -> Result<(), StoreError> {
     let candidate = &item.candidate;
-    let seen = decision.basis.work.map(|(id, _revision)| id);
-    let work = match seen {
-        Some(id) => tx.work(id)?.map(|work| work.revision),
-        None => None,
-    };
+    let looked = decision.basis.work != Looked::Nowhere;
+    let work = if looked { work_of(tx, &candidate.event)? } else { None };
+    if looked && let Some(first) = earlier(tx, candidate, work.as_ref().map(|work| work.id))? {
+        // What it saw of the Work is not what it will see in its turn.
+        return behind_earlier(tx, item, first, applied);
+    }
+    let work = work.map(|work| (work.id, work.revision));
     let present = Present { now: tx.now(), generation, work, input_high: None };
     let Ok(answer) = decision.clone().revalidate(&present) else {
         // Something moved; the next step asks again.
@@ -156,13 +173,64 @@ fn behind_earlier(
     applied: &mut Applied,
 ) -> Result<(), StoreError> {
     let Some(earlier) = tx.unrouted(first)? else { return Ok(()) };
-    if tx.lane_block(lane::block_lane(earlier.lane, first))?.is_none() {
-        // It is only a little ahead; the next step finds it routed.
+    let standing = tx.lane_block(lane::block_lane(earlier.lane, first))?.is_some();
+    if !standing && !applied.crowded {
+        // It is only a little ahead; a later step finds it routed.
         return Ok(());
+    }
+    if !standing && earlier.lane == item.candidate.lane {
+        return stand_behind(tx, item, first, applied);
     }
     let reason = "an earlier event of the same Work waits in another lane".to_owned();
     let failure = Failure { code: Code::known("behind_earlier"), reason, counts: false };
     block(tx, item, failure, applied)
+}
+
+/// Lets a lane stand behind an Event of it whose handler has yet to answer. That Event stays on the list of
+/// candidates; once it is routed the lane is worked off.
+fn stand_behind(
+    tx: &mut dyn Tx,
+    item: &Item,
+    first: Sequence,
+    applied: &mut Applied,
+) -> Result<(), StoreError> {
+    let Some(event) = tx.event_at(first)? else { return Ok(()) };
+    let blocked_until = tx.now().after(HELD);
+    tx.put_lane_block(&LaneBlock {
+        lane: item.candidate.lane,
+        head: first,
+        event: event.id,
+        blocked_until,
+        tries: 0,
+        code: Code::known("asking"),
+        reason: "the handler of its first event has yet to answer".to_owned(),
+    })?;
+    tx.park_unrouted(item.candidate.event.sequence)?;
+    applied.parked += 1;
+    Ok(())
+}
+
+/// The Work an Event is addressed to or whose key it carries.
+pub(crate) fn work_of(tx: &mut dyn Snapshot, event: &Event) -> Result<Option<Work>, StoreError> {
+    let work = match (event.work, &event.key) {
+        (Some(work), _) => Some(work),
+        (None, Some(key)) => tx.key_owner(key)?,
+        (None, None) => None,
+    };
+    match work {
+        Some(work) => tx.work(work),
+        None => Ok(None),
+    }
+}
+
+/// Counts a bug of ours against the Event that brought it about.
+pub(super) fn broke(tx: &mut dyn Tx, item: &Item, error: &StoreError) -> Result<Applied, StoreError> {
+    let mut applied = Applied::default();
+    if tx.unrouted(item.candidate.event.sequence)?.is_some() {
+        let reason = error.to_string();
+        block(tx, item, Failure { code: Code::known(error.code()), reason, counts: true }, &mut applied)?;
+    }
+    Ok(applied)
 }
 
 /// A route that matched, and what its handler wants.
@@ -297,7 +365,8 @@ fn join_backlog(
     applied: &mut Applied,
 ) -> Result<(), StoreError> {
     let lane = LaneId::of_key(key);
-    for sequence in tx.unrouted_in_lane(lane, by.sequence, BACKLOG_MAX)? {
+    // All of them: the Event that brings the key is input with this transaction, and may not overtake any.
+    for sequence in tx.unrouted_in_lane(lane, by.sequence, u32::MAX)? {
         let Some(event) = tx.event_at(sequence)? else { continue };
         // A lane is a digest: another key may share it.
         if event.key.as_ref() != Some(key) || &event.scope != scope {
@@ -366,12 +435,13 @@ fn release_lane(tx: &mut dyn Tx, lane: LaneId) -> Result<(), StoreError> {
     let Some(event) = tx.event_at(last)? else {
         return tx.delete_lane_block(lane);
     };
-    let now = tx.now();
+    // Its head is on the list of candidates, so it need not become due.
+    let blocked_until = tx.now().after(HELD);
     tx.put_lane_block(&LaneBlock {
         lane,
         head: last,
         event: event.id,
-        blocked_until: now,
+        blocked_until,
         tries: 0,
         code: Code::known("draining"),
         reason: "the lane works off what waited while it was blocked".to_owned(),

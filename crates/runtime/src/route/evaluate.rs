@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use domain::decision::{Basis, Decision};
+use domain::decision::{Basis, Decision, Looked};
 use domain::route::RouteAnswer;
 use domain::text::{Code, RouteName};
 use extension::{BoxFuture, EventView, RouteInput, ScopeView, WorkView};
 
+use crate::caught::{Panicked, caught};
 use crate::generation::{ActiveGeneration, ActiveScope};
 use crate::node::Runtime;
 use crate::route::Candidate;
@@ -77,21 +78,30 @@ fn bounded(
         let generation = active.number;
         let candidate = Arc::new(candidate);
         let asked = Arc::clone(&candidate);
-        let answer = async {
-            if long {
-                // A handler's future is computation here; it is polled to its end on a thread that may block.
-                let handle = tokio::runtime::Handle::current();
-                let task = runtime.spawn_blocking(move || handle.block_on(ask(&active, &asked)));
-                task.await
-                    .unwrap_or_else(|_panicked| failed(generation, "handler_panicked", "it failed by a bug"))
-            } else {
-                ask(&active, &asked).await
+        let end = runtime.ending().clone();
+        let answer = async move {
+            tokio::select! {
+                biased;
+                decision = caught(ask(&active, &asked)) => decision.unwrap_or_else(|Panicked| {
+                    failed(generation, "handler_panicked", "it failed by a bug")
+                }),
+                () = stage::pause(ANSWER_WITHIN) => failed(generation, "handler_timeout", "it took too long"),
+                () = end.cancelled() => failed(generation, "handler_cut_short", "the runtime ended"),
             }
         };
-        let decision = tokio::select! {
-            biased;
-            decision = answer => decision,
-            () = stage::pause(ANSWER_WITHIN) => failed(generation, "handler_timeout", "it took too long"),
+        let decision = if long {
+            // A handler's future is computation here; it is polled to its end on a thread that may block. One
+            // that never comes back is not waited for, and nor does shutdown.
+            let handle = tokio::runtime::Handle::current();
+            let task = tokio::task::spawn_blocking(move || handle.block_on(answer));
+            tokio::select! {
+                biased;
+                decision = task => decision
+                    .unwrap_or_else(|_panicked| failed(generation, "handler_panicked", "it failed by a bug")),
+                () = stage::pause(ANSWER_WITHIN) => failed(generation, "handler_timeout", "it took too long"),
+            }
+        } else {
+            answer.await
         };
         let candidate = Candidate::clone(&candidate);
         Item { candidate, generation, verdict: Verdict::Decided(decision) }
@@ -121,7 +131,10 @@ async fn ask_scope(scope: &ActiveScope, candidate: &Candidate, mut basis: Basis)
             continue;
         }
         if !active.prepared.ignores_work() {
-            basis.work = candidate.work.as_ref().map(|work| (work.id, work.revision));
+            basis.work = match &candidate.work {
+                Some(work) => Looked::At(work.id, work.revision),
+                None => Looked::AtNone,
+            };
         }
         let route = active.route.name.clone();
         match active.prepared.decide(&input).await {

@@ -124,8 +124,7 @@ async fn the_next_life_waits_for_no_lease_of_a_dead_one() {
     let first = directory.path().join("first.db");
     let clock = super::world::HandClock::new();
     let store = open(&Location::Sqlite(first.clone()), &clock).await;
-    let mut world =
-        World::over(store, Arc::clone(&clock), Arc::new(Double::default()), Arc::default()).await;
+    let mut world = World::over(store, Arc::clone(&clock), Arc::new(Double::default()), Arc::default()).await;
     world.apply(scope(ActivePolicy::Queue, 200)).await;
     for n in 0..2 * CROWD {
         world.deliver(&format!("d-{n}"), &format!("a-{n}")).await;

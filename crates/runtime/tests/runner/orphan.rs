@@ -75,7 +75,11 @@ async fn a_run_whose_secret_is_gone_is_held_until_it_can_be_looked_at() {
     world.secrets.take_away(true);
     world.clock.advance(LEASE);
     world.run().await;
-    assert_eq!(world.execution(run).await.state, ExecutionState::Running, "it was not looked at, and may run");
+    assert_eq!(
+        world.execution(run).await.state,
+        ExecutionState::Running,
+        "it was not looked at, and may run"
+    );
     assert_eq!(world.executions().await.len(), 1, "nothing takes its place");
 
     world.secrets.take_away(false);

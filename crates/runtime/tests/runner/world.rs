@@ -422,6 +422,17 @@ impl World {
         executor: Arc<Double>,
         texts: Texts,
     ) -> Self {
+        Self::looking(store, clock, executor, texts, None).await
+    }
+
+    /// As [`Self::over`], where stages that run look again every so often.
+    pub(super) async fn looking(
+        store: Store,
+        clock: Arc<HandClock>,
+        executor: Arc<Double>,
+        texts: Texts,
+        look_again: Option<Duration>,
+    ) -> Self {
         let known = Arc::clone(&texts);
         let secrets = Arc::new(Secrets::default());
         let options = Options {
@@ -429,7 +440,7 @@ impl World {
                 known.lock().unwrap().get(text).cloned().ok_or_else(|| "unknown text".to_owned())
             }),
             secrets: Arc::clone(&secrets) as Arc<dyn SecretSource>,
-            look_again: None,
+            look_again,
         };
         let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
         let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]);
@@ -516,6 +527,18 @@ impl World {
     /// Routes what is accepted and starts nothing.
     pub(super) async fn stages_route_only(&mut self) {
         while self.stages.route.step().await.unwrap() == Progress::Advanced {}
+    }
+
+    /// Lets the stages run by themselves. Those that stay here belong to nobody and are not to be stepped.
+    pub(super) fn start(&mut self) {
+        let options = Options {
+            read_scopes: Arc::new(|_text| Err("nobody asks".to_owned())),
+            secrets: Arc::new(Secrets::default()),
+            look_again: None,
+        };
+        let registry = self.runtime.registry().clone();
+        let (_unused, idle) = Runtime::new(self.runtime.store().clone(), registry, options);
+        self.runtime.start(std::mem::replace(&mut self.stages, idle));
     }
 
     /// Ends a run with an outcome and lets everything go on.

@@ -268,9 +268,13 @@ pub async fn unsettled_executions_are_listed_until_they_end(driver: &impl StoreD
         Ok(settling)
     })
     .await;
-    let (all, one) = read(store, |snapshot| Ok((snapshot.unsettled(9)?, snapshot.unsettled(1)?))).await;
+    let (all, one) =
+        read(store, |snapshot| Ok((snapshot.unsettled(None, 9)?, snapshot.unsettled(None, 1)?))).await;
     assert_eq!(all, [settling[1].clone(), settling[0].clone()]);
     assert_eq!(one, [settling[1].clone()]);
+    let after = Some(one[0].id);
+    let rest = read(store, move |snapshot| snapshot.unsettled(after, 9)).await;
+    assert_eq!(rest, [settling[0].clone()]);
 }
 
 /// What ended while something of it may still run is listed until it is confirmed to have stopped, once.
@@ -287,8 +291,10 @@ pub async fn unstopped_executions_are_listed_until_they_stop(driver: &impl Store
     })
     .await;
     let ids = |found: Vec<Execution>| found.iter().map(|one| one.id.number()).collect::<Vec<_>>();
-    let (all, one) =
-        read(store, move |snapshot| Ok((ids(snapshot.unstopped(9)?), ids(snapshot.unstopped(1)?)))).await;
+    let (all, one) = read(store, move |snapshot| {
+        Ok((ids(snapshot.unstopped(None, 9)?), ids(snapshot.unstopped(None, 1)?)))
+    })
+    .await;
     assert_eq!(all, [1, 3]);
     assert_eq!(one, [1]);
 
@@ -297,7 +303,7 @@ pub async fn unstopped_executions_are_listed_until_they_stop(driver: &impl Store
         assert_eq!(had, marked, "{number}");
     }
     let (left, first) = read(store, move |snapshot| {
-        Ok((ids(snapshot.unstopped(9)?), snapshot.execution(ExecutionId::from_number(1))?))
+        Ok((ids(snapshot.unstopped(None, 9)?), snapshot.execution(ExecutionId::from_number(1))?))
     })
     .await;
     assert_eq!(left, [3]);

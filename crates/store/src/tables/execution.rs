@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 
 use super::code;
 use super::list::List;
-use crate::db::{self, Columns, Sql, blob, int, limit, maybe_blob, maybe_int, maybe_time, text, time};
+use crate::db::{self, Columns, Sql, Value, blob, int, limit, maybe_blob, maybe_int, maybe_time, text, time};
 use crate::tx::Transaction;
 
 macro_rules! select {
@@ -66,12 +66,12 @@ static STRANDED: Sql = Sql::new(
 static UNSETTLED: Sql = Sql::new(
     "find Executions to settle",
     "execution",
-    select!(" WHERE state < 4 AND outcome IS NOT NULL ORDER BY id LIMIT $1"),
+    select!(" WHERE state < 4 AND outcome IS NOT NULL AND id > $1 ORDER BY id LIMIT $2"),
 );
 static UNSTOPPED: Sql = Sql::new(
     "find Executions to stop",
     "execution",
-    select!(" WHERE host = $1 AND unstopped = 1 ORDER BY id LIMIT $2"),
+    select!(" WHERE host = $1 AND unstopped = 1 AND id > $2 ORDER BY id LIMIT $3"),
 );
 static INSERT: Sql = Sql::new(
     "claim an Execution",
@@ -163,6 +163,11 @@ fn only_renewed(execution: &Execution, read: &Execution) -> bool {
         && execution.unstopped == read.unstopped
 }
 
+/// Where a list begins: behind an id, or before them all.
+fn behind(after: Option<ExecutionId>) -> Value<'static> {
+    int(after.map_or(i64::MIN, ExecutionId::number))
+}
+
 fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
@@ -184,12 +189,12 @@ impl ExecutionReads for Transaction<'_> {
         self.db.one(&NEXT_EXPIRY, &[int(self.place.host)], db::moment)
     }
 
-    fn unsettled(&mut self, rows: u32) -> Result<Vec<Execution>, StoreError> {
-        self.db.many(&UNSETTLED, &[limit(rows)], decode)
+    fn unsettled(&mut self, after: Option<ExecutionId>, rows: u32) -> Result<Vec<Execution>, StoreError> {
+        self.db.many(&UNSETTLED, &[behind(after), limit(rows)], decode)
     }
 
-    fn unstopped(&mut self, rows: u32) -> Result<Vec<Execution>, StoreError> {
-        self.db.many(&UNSTOPPED, &[int(self.place.host), limit(rows)], decode)
+    fn unstopped(&mut self, after: Option<ExecutionId>, rows: u32) -> Result<Vec<Execution>, StoreError> {
+        self.db.many(&UNSTOPPED, &[int(self.place.host), behind(after), limit(rows)], decode)
     }
 
     fn stranded(&mut self, now: Timestamp, rows: u32) -> Result<Vec<Stranded>, StoreError> {

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::print_changes;
-use crate::api::types::{AppliedBody, ApplyBody};
+use crate::api::wire::{AppliedBody, ApplyBody};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;

@@ -8,11 +8,12 @@ use clap::Args;
 use extension::{Executor, Handler, Ingress};
 use serde::Serialize;
 
-use crate::api::types::ProblemItem;
+use crate::api::wire::ProblemItem;
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};
 use crate::config::{self, Format, Registered};
+use crate::error_code::ErrorCode;
 use crate::home::ConfigFile;
 use crate::view::count;
 
@@ -43,7 +44,7 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit, Stop> {
         let problems = problems.into_iter().map(item).collect();
         Failure::new(
             Exit::USAGE,
-            "invalid_config",
+            ErrorCode::InvalidConfig,
             format!("{shown} has {}", count(number, "problem", "problems")),
         )
         .problems(problems)
@@ -79,14 +80,14 @@ fn read(path: Option<&Path>, context: &Context) -> Result<ConfigFile, Stop> {
         let home = context.home()?;
         return home.config()?.ok_or_else(|| {
             let detail = format!("there is no conduit.toml or conduit.json in {}", home.root().display());
-            let failure = Failure::new(Exit::NOT_FOUND, "no_config_file", detail);
+            let failure = Failure::new(Exit::NOT_FOUND, ErrorCode::NoConfigFile, detail);
             failure.hint("`open-conduit up` writes one to begin with, or name a file").into()
         });
     };
     let text = std::fs::read_to_string(path).map_err(|error| {
         let failure = Failure::new(
             Exit::NOT_FOUND,
-            "no_config_file",
+            ErrorCode::NoConfigFile,
             format!("cannot read {}: {error}", path.display()),
         );
         failure.hint("name a file that is there, or none for the one in the home")
@@ -118,7 +119,7 @@ impl Bundled {
                 .map_err(|error| {
                     Failure::new(
                         Exit::FAILED,
-                        "system",
+                        ErrorCode::System,
                         format!("cannot look at the shell executor: {error}"),
                     )
                 })?;

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::print_changes;
-use crate::api::types::PlanBody;
+use crate::api::wire::PlanBody;
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;

@@ -7,7 +7,7 @@ use clap::Args;
 use domain::event::PAYLOAD_BYTES_MAX;
 use serde_json::Value;
 
-use crate::api::types::KeyBody;
+use crate::api::wire::KeyBody;
 use crate::cli::failure::{Failure, Stop};
 
 /// The parts that sending and explaining share.

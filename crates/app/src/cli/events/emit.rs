@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use super::described::Described;
 use super::outcome::{Awaited, Came, KINDS};
-use crate::api::types::{AcceptedBody, EmitBody, RunBody};
+use crate::api::wire::{AcceptedBody, EmitBody, RunBody};
 use crate::cli::Context;
 use crate::cli::changes::Changes;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};
 use crate::client::{Client, Route};
+use crate::error_code::ErrorCode;
 use crate::view::run::took;
 use crate::view::time;
 
@@ -92,7 +93,7 @@ async fn wait(
         Err(_elapsed) => {
             let detail =
                 format!("{} led to no finished run within {seconds} seconds; it goes on", accepted.event);
-            Err(Failure::new(Exit::TIMED_OUT, "wait_timed_out", detail)
+            Err(Failure::new(Exit::TIMED_OUT, ErrorCode::WaitTimedOut, detail)
                 .hint(format!("`open-conduit events show {}` tells where it is", accepted.event))
                 .into())
         }

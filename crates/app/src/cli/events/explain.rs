@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::described::Described;
-use crate::api::types::{ExplainBody, ExplanationBody};
+use crate::api::wire::{ExplainBody, ExplanationBody};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};

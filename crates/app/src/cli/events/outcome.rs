@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use crate::api::types::{EventBody, ExplainBody, ExplanationBody, Page, RunBody, WhyBody, WorkBody};
+use crate::api::wire::{EventBody, ExplainBody, ExplanationBody, Page, RunBody, WhyBody, WorkBody};
 use crate::cli::changes::Changes;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};
 use crate::client::{Client, Route};
+use crate::error_code::ErrorCode;
 use crate::view::{event, work};
 
 /// The kinds of changes that [`Awaited::ended`] has to hear about.
@@ -47,11 +48,11 @@ impl Came {
                     found.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.outcome == "routed");
                 let ended = if routed { " That ended before a run of it began." } else { "" };
                 let detail = format!("no run came of {}. {}{ended}", found.id, event::fate(found));
-                Err(Failure::new(Exit::FAILED, "no_run", detail)
+                Err(Failure::new(Exit::FAILED, ErrorCode::NoRun, detail)
                     .hint("`open-conduit events explain` tells what each route says to such an Event")
                     .into())
             }
-            Self::Held(why) => Err(Failure::new(Exit::HELD, "held", why)
+            Self::Held(why) => Err(Failure::new(Exit::HELD, ErrorCode::Held, why)
                 .hint("change the configuration and `open-conduit config apply` it; nothing sent is lost")
                 .into()),
         }

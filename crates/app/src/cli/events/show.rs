@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::EventBody;
+use crate::api::wire::EventBody;
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;

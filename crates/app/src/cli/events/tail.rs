@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::EventBody;
+use crate::api::wire::EventBody;
 use crate::cli::Context;
 use crate::cli::changes::Changes;
 use crate::cli::exit::Exit;

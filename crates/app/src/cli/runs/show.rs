@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::RunBody;
+use crate::api::wire::RunBody;
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;

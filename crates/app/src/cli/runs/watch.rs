@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::{ChangeBody, RunBody};
+use crate::api::wire::{ChangeBody, RunBody};
 use crate::cli::Context;
 use crate::cli::changes::Changes;
 use crate::cli::exit::Exit;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::WhyBody;
+use crate::api::wire::WhyBody;
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;

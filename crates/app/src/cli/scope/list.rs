@@ -7,7 +7,7 @@ use domain::config::resolve;
 use domain::scope::EffectiveScope;
 use serde::Serialize;
 
-use crate::api::types::{ConfigBody, Page};
+use crate::api::wire::{ConfigBody, Page};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};
@@ -15,6 +15,7 @@ use crate::cli::output::Table;
 use crate::cli::paging;
 use crate::client::{ClientError, Route};
 use crate::config::{Model, lower};
+use crate::error_code::ErrorCode;
 use crate::view::{Word, time};
 
 /// List the scopes of the configuration in force, with what each inherits
@@ -46,7 +47,7 @@ pub(crate) async fn list(_args: &ListArgs, context: &Context) -> Result<Exit, St
     let scopes = lower::lower(&model).ok().and_then(|configuration| resolve(&configuration).ok());
     let scopes = scopes.ok_or_else(|| {
         let detail = "the configuration in force is not understood; the daemon may be of another version";
-        Failure::new(Exit::FAILED, "unexpected_answer", detail)
+        Failure::new(Exit::FAILED, ErrorCode::UnexpectedAnswer, detail)
     })?;
     let page = Page { items: scopes.values().map(|scope| shown(scope)).collect(), next: None };
     let nothing =

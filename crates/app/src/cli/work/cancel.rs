@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::CancelledBody;
+use crate::api::wire::CancelledBody;
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;

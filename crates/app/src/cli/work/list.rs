@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::{Page, WorkBody};
+use crate::api::wire::{Page, WorkBody};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;

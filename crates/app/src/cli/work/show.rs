@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::types::{Page, RunBody, WorkBody};
+use crate::api::wire::{Page, RunBody, WorkBody};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;
