@@ -126,6 +126,9 @@ impl ShellExecutor {
             directory
                 .write_input(&input::render(&request))
                 .map_err(|error| spawn_failed("`input.json` cannot be written", &error))?;
+            directory
+                .reserve()
+                .map_err(|error| spawn_failed("there is no room to record how it ends", &error))?;
             launch::start(&launcher, &directory, &plan, &abandoned)
         });
         held.await.map_err(|error| spawn_failed("the launch was cut short", &error.into()))?
@@ -168,7 +171,8 @@ impl ShellExecutor {
         match (refused, settled) {
             // Without the word to go no launcher starts anything.
             (Some(PinError::Fenced), _) | (None, Settled::Voided) => Err(RunError::Fenced),
-            (Some(error @ (PinError::TooLarge | PinError::Store(_))), _) => {
+            (Some(error @ PinError::Store(_)), _) => Err(RunError::NotStarted { reason: error.to_string() }),
+            (Some(error @ PinError::TooLarge), _) => {
                 Err(RunError::Failed { code: PIN_FAILED, reason: error.to_string() })
             }
             (None, Settled::Ended(result)) => Ok(result),
@@ -233,6 +237,9 @@ fn milliseconds(time: Duration) -> u64 {
 const NO_RESOURCE: &str = "the shell executor takes no resource; name a directory with `dir` instead";
 
 fn spawn_failed(what: &str, error: &io::Error) -> RunError {
+    if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+        return RunError::NotStarted { reason: format!("{what}: {error}") };
+    }
     RunError::Failed { code: SPAWN_FAILED, reason: format!("{what}: {error}") }
 }
 

@@ -135,6 +135,12 @@ pub enum RunError {
     /// The claim is no longer in force; nothing is to be reported.
     #[error("the claim on the run is no longer in force")]
     Fenced,
+    /// Nothing was started, and what was in the way may pass, such as a full disk. It is tried again.
+    #[error("{reason}")]
+    NotStarted {
+        /// In words, without a secret.
+        reason: String,
+    },
     /// It could not be started or watched.
     #[error("{reason}")]
     Failed {

@@ -217,6 +217,11 @@ pub(crate) async fn follow(
         ended = run => match ended {
             Ok(result) => result,
             Err(RunError::Fenced) => return runtime.abandon(execution.id, grant),
+            // The lease ends, and recovery launches it again once it finds that nothing was started.
+            Err(RunError::NotStarted { reason }) => {
+                tracing::warn!(execution = %execution.id, reason, "a run could not be started yet");
+                return runtime.abandon(execution.id, grant);
+            }
             Err(RunError::Failed { code, reason }) => TurnResult::failed(code, reason),
         },
         () = stage::pause(remaining) => {

@@ -34,10 +34,14 @@ impl Runtime {
     /// force stays.
     pub async fn follow_generation(&self) -> Result<(), StoreError> {
         let newest = self.store().read("config", |tx| tx.current_generation_number()).await?;
-        if newest.unwrap_or(Generation::from_number(0)) != self.generations().active().number
-            && let Err(error) = self.generations().load(self.store()).await
-        {
-            tracing::warn!(error = %Chain(&error), "the newest generation cannot be used");
+        if newest.unwrap_or(Generation::from_number(0)) != self.generations().active().number {
+            match self.generations().load(self.store()).await {
+                // Whoever applied it may have died before it looked again at what waits.
+                Ok(()) => self.reconsider().await?,
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "the newest generation cannot be used");
+                }
+            }
         }
         Ok(())
     }

@@ -151,7 +151,7 @@ pub(crate) async fn log(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
     let log = executor.log(request).await.map_err(|error| {
         let reason = match error {
             RunError::Fenced => "the run has no output that can be read".to_owned(),
-            RunError::Failed { reason, .. } => reason,
+            RunError::NotStarted { reason } | RunError::Failed { reason, .. } => reason,
         };
         Failure::new(ErrorCode::LogUnavailable, reason)
     })?;

@@ -13,6 +13,7 @@ use extension::{
     RunError, RunRequest, Segment, Stopped,
 };
 use serde_json::Value;
+use store::Location;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -26,6 +27,7 @@ mod document;
 mod events;
 mod posture;
 mod runs;
+mod shared;
 mod stream;
 mod webhook;
 
@@ -222,16 +224,31 @@ impl TestDaemon {
     }
 
     async fn start_in(directory: tempfile::TempDir) -> Self {
+        Self::start_at(directory, None).await
+    }
+
+    /// Starts on a database that is not the home's own.
+    async fn start_at(directory: tempfile::TempDir, location: Option<Location>) -> Self {
         let home = home_in(directory.path());
         let (options, fake) = options(directory.path());
+        let options = Options { location, ..options };
         let running = start(home.clone(), options).await.unwrap();
         let token = std::fs::read_to_string(home.token()).unwrap();
         Self { directory, running, token, fake }
     }
 
     async fn restart(self) -> Self {
+        self.restart_at(None).await
+    }
+
+    async fn restart_at(self, location: Option<Location>) -> Self {
+        Self::start_at(self.stop().await, location).await
+    }
+
+    /// Stops, and gives back what its home is in.
+    async fn stop(self) -> tempfile::TempDir {
         self.running.stop().await.unwrap();
-        Self::start_in(self.directory).await
+        self.directory
     }
 
     fn home(&self) -> &Home {

@@ -89,6 +89,11 @@ impl Root {
     }
 }
 
+/// Where the end of a command is recorded before it is named.
+const STATUS_DRAFT: &str = ".status";
+/// More bytes than any record of an end has.
+const STATUS_BYTES: usize = 512;
+
 /// The directory of one launch.
 #[derive(Debug, Clone)]
 pub(super) struct SegmentDirectory(PathBuf);
@@ -144,6 +149,13 @@ impl SegmentDirectory {
         OpenOptions::new().append(true).create(true).mode(0o600).open(self.output())
     }
 
+    /// Takes the room that the end of the command will need to be recorded in, and the output's file: a disk
+    /// that is full by then must not make a run that ended well look as if it had been interrupted.
+    pub(super) fn reserve(&self) -> io::Result<()> {
+        self.open_output()?;
+        fs::write(self.0.join(STATUS_DRAFT), [b' '; STATUS_BYTES])
+    }
+
     /// Writes what the command takes in.
     pub(super) fn write_input(&self, bytes: &[u8]) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.input())?;
@@ -195,8 +207,11 @@ impl SegmentDirectory {
 
     /// Records how the command ended: whole or not at all.
     pub(super) fn write_status(&self, status: &Status) -> io::Result<()> {
-        let draft = self.0.join(".status");
-        fs::write(&draft, serde_json::to_vec(status)?)?;
+        let draft = self.0.join(STATUS_DRAFT);
+        let mut bytes = serde_json::to_vec(status)?;
+        // Written over what was reserved; JSON does not mind the spaces after it.
+        bytes.resize(bytes.len().max(STATUS_BYTES), b' ');
+        OpenOptions::new().write(true).create(true).truncate(false).open(&draft)?.write_all(&bytes)?;
         fs::rename(&draft, self.0.join("status"))
     }
 

@@ -278,6 +278,12 @@ fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<
     if let Some(id) = candidate.event.work {
         facts.addressed = tx.work(id)?;
     }
+    if let Match::Drop { .. } = wants
+        && facts.addressed.is_none()
+    {
+        // It has no effect on the Work, and is still about it.
+        facts.owner = work_of(tx, &candidate.event)?;
+    }
     let mut owner = None;
     for key in keys {
         let owned = tx.key_owner(&key)?;

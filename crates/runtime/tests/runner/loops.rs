@@ -34,7 +34,8 @@ async fn until(world: &World, what: &str, mut holds: impl AsyncFnMut(&World) -> 
 
 fn newest(world: &World) -> ExecutionId {
     let calls = world.executor.calls();
-    let mut runs = calls.iter().rev().filter_map(|call| if let Call::Run(id, _) = call { Some(*id) } else { None });
+    let mut runs =
+        calls.iter().rev().filter_map(|call| if let Call::Run(id, _) = call { Some(*id) } else { None });
     runs.next().expect("something runs")
 }
 

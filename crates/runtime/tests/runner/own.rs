@@ -21,6 +21,10 @@ use super::world::{Call, Double, HandClock, World, scope};
 
 const MICROSECOND: Duration = Duration::from_micros(1);
 
+fn just_before(end: Duration) -> Duration {
+    end.saturating_sub(MICROSECOND)
+}
+
 async fn open(dsn: &str, host: &str, options: Options) -> Store {
     let host = Host { identity: host.to_owned(), label: format!("the {host}") };
     let options = Options { host: Some(host), ..options };
@@ -29,7 +33,8 @@ async fn open(dsn: &str, host: &str, options: Options) -> Store {
 
 /// A node that is stepped by hand, at a host, by a clock.
 async fn node(dsn: &str, host: &str, clock: &Arc<HandClock>, like: Option<&World>) -> World {
-    let options = Options { clock: clock.clone(), own_time: true, inline: true, ..Options::default() };
+    let options =
+        Options { clock: Arc::<HandClock>::clone(clock), own_time: true, inline: true, ..Options::default() };
     let store = open(dsn, host, options).await;
     let texts = like.map(World::texts).unwrap_or_default();
     World::over(store, Arc::clone(clock), Arc::<Double>::default(), texts).await
@@ -81,7 +86,7 @@ fn a_dead_owners_loops_are_taken_over_when_its_lease_ends() {
         let before = attic.checkpoint(routed).await;
         drop(cellar);
 
-        attic.clock.advance(OWNERSHIP - MICROSECOND);
+        attic.clock.advance(just_before(OWNERSHIP));
         assert!(matches!(attic.runtime.claim_loops().await.unwrap(), Standing::Other(_)));
         attic.run().await;
         assert_eq!(attic.outcome(left).await, None, "the lease is live until its very end");
@@ -140,7 +145,7 @@ fn an_owner_stops_by_its_own_clock_before_its_lease_ends() {
     on_database(async |dsn| {
         let (mut cellar, attic) = two_nodes(dsn).await;
         let event = cellar.deliver("d-1", "a").await;
-        advance([&cellar, &attic], OWNERSHIP - OWNERSHIP_MARGIN - MICROSECOND);
+        advance([&cellar, &attic], just_before(OWNERSHIP.saturating_sub(OWNERSHIP_MARGIN)));
         assert!(cellar.runtime.owns_loops());
         advance([&cellar, &attic], MICROSECOND);
         assert!(!cellar.runtime.owns_loops());
@@ -186,7 +191,7 @@ fn an_attempt_of_a_host_that_is_gone_is_held() {
         cellar.run().await;
         let run = cellar.executions().await[0].clone();
         drop(cellar);
-        attic.clock.advance(LEASE - MICROSECOND);
+        attic.clock.advance(just_before(LEASE));
         assert_eq!(stranded(&attic).await, []);
         attic.clock.advance(MICROSECOND);
         attic.runtime.claim_loops().await.unwrap();

@@ -31,6 +31,17 @@ async fn the_first_match_decides_even_when_it_drops() {
 }
 
 #[tokio::test]
+async fn a_dropped_event_keeps_its_association() {
+    let mut world = World::new().await;
+    world.deliver("d-1", "k").await;
+    let dropped = world.say("d-2", Some("k"), &json!({"drop": true})).await;
+    world.run().await;
+    let checkpoint = world.checkpoint(dropped).await.unwrap();
+    assert_eq!(checkpoint.outcome, CheckpointOutcome::Dropped);
+    assert_eq!(checkpoint.work, Some(world.owner("k").await.unwrap().id));
+}
+
+#[tokio::test]
 async fn no_match_keeps_the_event_as_unmatched() {
     let mut world = World::new().await;
     let event = world.say("d-1", None, &json!({})).await;

@@ -113,8 +113,12 @@ async fn check(seed: u64, world: &World, events: &[EventId]) {
     for run in &executions {
         assert!(run.state.is_terminal(), "seed {seed}: {run:?}");
         let id = run.id;
-        let inputs =
-            world.runtime.store().read("test", move |tx| tx.inputs_of(id, Sequence::ZERO, 500)).await.unwrap();
+        let inputs = world
+            .runtime
+            .store()
+            .read("test", move |tx| tx.inputs_of(id, Sequence::ZERO, 500))
+            .await
+            .unwrap();
         for input in inputs {
             *taken.entry(input.event).or_default() += 1;
             let event = world.runtime.store().read("test", move |tx| tx.event(input.event)).await;
