@@ -102,7 +102,7 @@ pub(crate) struct Daemon {
 /// Where a daemon listens.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Addresses {
-    /// The page and the API.
+    /// The API.
     pub(crate) api: Option<SocketAddr>,
     /// Webhooks.
     pub(crate) webhooks: Option<SocketAddr>,

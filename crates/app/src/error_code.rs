@@ -233,7 +233,7 @@ impl ErrorCode {
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::BadRequest => "The request cannot be read",
-            Self::Unauthorized => "The token is missing or not valid",
+            Self::Unauthorized => "Who sent this could not be verified",
             Self::ForeignUser => "Another user's process",
             Self::ForeignHost => "Not addressed to this daemon",
             Self::ForeignOrigin => "Sent by another site's page",

@@ -22,7 +22,7 @@ pub enum AcceptError {
     #[error(transparent)]
     Refused(#[from] AcceptRefusal),
     /// The scope is not in the configuration.
-    #[error("no scope is called `{0}`; `config show` lists them")]
+    #[error("no scope is called `{0}`; `open-conduit scope list` lists them")]
     UnknownScope(ScopeName),
     /// The store failed. The sender may send it again under the same id.
     #[error(transparent)]

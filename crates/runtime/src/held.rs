@@ -93,3 +93,45 @@ impl Held {
         self.lock().of.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::id::{Epoch, ExecutionId, Incarnation};
+    use domain::lease::Grant;
+
+    use super::Held;
+
+    const ID: ExecutionId = ExecutionId::from_number(1);
+    const OLD: Grant = Grant { owner: Incarnation::FIRST, epoch: Epoch::FIRST };
+
+    fn newer() -> Grant {
+        Grant { epoch: OLD.epoch.next(), ..OLD }
+    }
+
+    #[test]
+    fn a_newer_grant_outlives_the_loss_of_an_older_one() {
+        let held = Held::default();
+        let before = held.take(ID, OLD);
+        let now = held.take(ID, newer());
+        assert!(before.is_cancelled(), "one task speaks for an attempt");
+        // Such as by a renewal that began before recovery claimed the attempt.
+        held.lose_grant(ID, OLD);
+        held.drop_grant(ID, OLD);
+        assert!(!now.is_cancelled());
+        assert_eq!(held.grants(), [(ID, newer())]);
+        held.lose_grant(ID, newer());
+        assert!(now.is_cancelled());
+        assert_eq!(held.count(), 0);
+    }
+
+    #[test]
+    fn what_is_taken_after_the_end_is_lost_and_can_be_released() {
+        let held = Held::default();
+        let before = held.take(ID, OLD);
+        held.close();
+        assert!(before.is_cancelled());
+        let other = ExecutionId::from_number(2);
+        assert!(held.take(other, OLD).is_cancelled());
+        assert_eq!(held.count(), 2);
+    }
+}

@@ -14,7 +14,9 @@ fn resolve<T: Copy + ToString>(
     range: Result<(T, T), IdError>,
     find: impl FnOnce(T, T) -> Result<Vec<T>, StoreError>,
 ) -> Result<T, Refused> {
-    let nothing = || Failure::not_found(format!("no {what} has an id that begins like that"));
+    let nothing = || {
+        Failure::not_found(format!("no {what} has an id that begins like that; write it as a list shows it"))
+    };
     // What cannot be the beginning of an id is the beginning of none.
     let (low, high) = range.map_err(|_source| nothing())?;
     let found = find(low, high)?;

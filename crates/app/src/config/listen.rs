@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use super::model::Daemon;
 use super::problem::Problem;
 
-/// The default port of the page and the API.
+/// The default port of the API.
 const API_PORT: u16 = 7717;
 /// The default port of the webhook listener.
 const WEBHOOK_PORT: u16 = 7718;
@@ -19,7 +19,7 @@ const OFF: &str = "off";
 /// What the daemon listens on. It is fixed while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listeners {
-    /// The page and the API.
+    /// The API.
     pub(crate) api: SocketAddr,
     /// Webhooks; none when turned off.
     pub(crate) webhooks: Option<SocketAddr>,

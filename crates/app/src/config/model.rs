@@ -28,7 +28,7 @@ pub(crate) struct Model {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Daemon {
-    /// The address of the page and the API. Default 127.0.0.1:7717; port 0 picks a free one.
+    /// The address of the API. Default 127.0.0.1:7717; port 0 picks a free one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) api_listen: Option<String>,
     /// The address that webhooks are sent to, or `off`. Default 127.0.0.1:7718.
@@ -92,7 +92,8 @@ pub(crate) struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::TIMEOUT_SECONDS_MAX))]
     pub(crate) timeout_seconds: Option<u32>,
-    /// The longest an attempt may go without a sign of life, in seconds. Default 0, which is off.
+    /// The longest an attempt may go without a sign of life, in seconds. Default 0, which is off. Has no effect
+    /// in this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = limits::INACTIVITY_SECONDS_MAX))]
     pub(crate) inactivity_seconds: Option<u32>,
@@ -100,27 +101,31 @@ pub(crate) struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::CONCURRENCY_MAX))]
     pub(crate) concurrency: Option<u32>,
-    /// How many of a Work's newest runs keep their logs and files. Default 20.
+    /// How many of a Work's newest runs keep their logs and files. Default 20. Has no effect in this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::KEPT_EXECUTIONS_MAX))]
     pub(crate) kept_executions: Option<u32>,
-    /// How many days finished Work keeps its logs and files. Default 0, which is for ever.
+    /// How many days finished Work keeps its logs and files. Default 0, which is for ever. Has no effect in
+    /// this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = limits::KEPT_FINISHED_DAYS_MAX))]
     pub(crate) kept_finished_days: Option<u32>,
-    /// The deepest a derived Event may stand in its chain. Default 32.
+    /// The deepest a derived Event may stand in its chain. Default 32. Counted, and not yet enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::CAUSAL_DEPTH_MAX))]
     pub(crate) causal_max_depth: Option<u32>,
-    /// The most derived Events that one first Event may lead to in a minute. Default 128.
+    /// The most derived Events that one first Event may lead to in a minute. Default 128. Counted, and
+    /// not yet enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::CAUSAL_PER_MINUTE_MAX))]
     pub(crate) causal_per_minute: Option<u32>,
-    /// How many failures in a row are retried by themselves, the first included. Default 3.
+    /// How many failures in a row are retried by themselves, the first included. Default 3. Has no
+    /// effect in this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::FAILURE_BUDGET_MAX))]
     pub(crate) failure_budget: Option<u32>,
-    /// Whether Work that used up its failure budget has failed for good. Default false.
+    /// Whether Work that used up its failure budget has failed for good. Default false. Has no effect in this
+    /// version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) terminal_on_exhaustion: Option<bool>,
 }

@@ -87,7 +87,7 @@ impl Plan {
         let address = |written: &Option<String>| written.clone().unwrap_or_else(|| "its default".to_owned());
         let fields = [
             ("api_listen", before.api_listen != after.api_listen, {
-                format!("the page and the API move to {}", address(&after.api_listen))
+                format!("the API moves to {}", address(&after.api_listen))
             }),
             ("webhook_listen", before.webhook_listen != after.webhook_listen, {
                 format!("the webhook listener moves to {}", address(&after.webhook_listen))

@@ -6,10 +6,7 @@ use super::home::{Home, repository};
 fn is_current(page: &str, subject: &str) {
     let made = Home::empty().run(&["reference", subject]).code(0).out;
     let written = std::fs::read_to_string(repository(page)).unwrap_or_default();
-    assert!(
-        made == written,
-        "{page} is not what the code says; write it again with `cargo run -- reference {subject} > {page}`"
-    );
+    assert!(made == written, "{page} is not what the code says; write it again with `cargo xtask codegen`");
 }
 
 #[test]

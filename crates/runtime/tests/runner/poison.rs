@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use domain::execution::ExecutionState;
+use domain::input::Input;
 use domain::outcome::{Outcome, TurnResult};
 use domain::route::CheckpointOutcome;
+use domain::text::BindingName;
 use domain::work::WorkState;
 use runtime::Stage;
 use serde_json::json;
@@ -101,4 +103,40 @@ async fn a_work_that_cannot_be_started_keeps_no_other_from_it() {
         let _met = world.stages.schedule.step().await;
     }
     assert!(world.owner("b").await.unwrap().state.is_running());
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_written_is_set_aside_by_itself() {
+    let mut world = World::new().await;
+    world.deliver("d-1", "a").await;
+    world.run().await;
+    let work = world.owner("a").await.unwrap().id;
+    let poison = world.deliver("d-2", "a").await;
+    // Its input is there already, so that routing it breaks its transaction.
+    world
+        .runtime
+        .store()
+        .transact("test", move |tx| {
+            let event = tx.event(poison)?.unwrap();
+            let binding = BindingName::known("double");
+            tx.insert_input(&Input {
+                work,
+                sequence: event.sequence,
+                event: poison,
+                binding,
+                consumed_by: None,
+            })
+        })
+        .await
+        .unwrap();
+    let beside = world.deliver("d-3", "b").await;
+    world.route_by_hints().await;
+    assert_eq!(world.outcome(beside).await, Some(CheckpointOutcome::Routed));
+    for _ in 0..5 {
+        world.clock.advance(Duration::from_secs(20));
+        world.route_by_hints().await;
+    }
+    let checkpoint = world.checkpoint(poison).await.unwrap();
+    assert_eq!(checkpoint.outcome, CheckpointOutcome::Quarantined);
+    assert_eq!(checkpoint.code.unwrap().as_str(), "conflict");
 }

@@ -80,7 +80,7 @@ fn plan_says_every_change_in_a_sentence() {
     assert_eq!(
         sentences,
         [
-            "the page and the API move to 127.0.0.1:9000",
+            "the API moves to 127.0.0.1:9000",
             "scope `eng` is now disabled",
             "scope `eng`: timeout_seconds is now 600",
             "scope `eng`: concurrency is now inherited",
@@ -101,10 +101,7 @@ fn plan_says_every_change_in_a_sentence() {
     );
     assert_eq!(
         plan.restart_required,
-        [
-            "the page and the API move to 127.0.0.1:9000",
-            "scope `eng`: entry `jobs` delivers in another namespace",
-        ]
+        ["the API moves to 127.0.0.1:9000", "scope `eng`: entry `jobs` delivers in another namespace",]
     );
     assert_eq!(plan.changes[11].path, "scopes.eng.routes.ci");
     assert_eq!(plan.changes.last().unwrap().what, ChangeKind::Removed);
