@@ -25,6 +25,7 @@ mod signature;
 mod site;
 mod start_record;
 mod stop_past_lease;
+mod trespass;
 mod two_daemons;
 
 use std::env;
@@ -66,6 +67,7 @@ impl Drill {
 /// The drills, in order.
 const DRILLS: &[Drill] = &[
     Drill::new("two-daemons", 2, two_daemons::run),
+    Drill::new("trespass", 1, trespass::run),
     Drill::new("redeliver", 3, redeliver::run),
     Drill::new("adopt", 6, adopt::run),
     Drill::new("finished-unrecorded", 15, finished_unrecorded::run),

@@ -24,7 +24,9 @@ enum MigrationError {
          start that version, or restore a backup"
     )]
     Newer { found: i64, known: i64 },
-    #[error("this database was made by another version (its migration {number} differs); use that version, or another home")]
+    #[error(
+        "this database was made by another version (its migration {number} differs); use that version, or another home"
+    )]
     Changed { number: i64 },
     #[error("migration {number} is missing from the database, though later ones have run")]
     Missing { number: i64 },

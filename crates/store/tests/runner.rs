@@ -83,6 +83,11 @@ mod postgres {
     }
 
     #[test]
+    fn dead_owner_leaves_its_host_the_loops() {
+        crate::nodes::dead_owner_leaves_its_host_the_loops();
+    }
+
+    #[test]
     fn executions_belong_to_their_host() {
         crate::nodes::executions_belong_to_their_host();
     }

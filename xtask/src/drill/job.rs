@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     /// Print so many lines, with pauses
     #[arg(long, default_value_t = 0)]
     lines: u32,
+    /// Try what only an operator may, at this socket
+    #[arg(long)]
+    trespass: Option<PathBuf>,
 }
 
 /// Appends the deliveries that the attempt was given to the ledger, each on a line.
@@ -35,6 +38,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let deliveries = deliveries()?;
     let names = deliveries.iter().map(String::as_str);
     Ledger::append(&arguments.ledger, names).map_err(file_error("append to", &arguments.ledger))?;
+    if let Some(socket) = &arguments.trespass {
+        super::trespass::try_everything(socket)?;
+    }
     for number in 0..arguments.lines {
         output::line(&line(number));
         // A pause, so that there is a middle to be interrupted in.

@@ -122,13 +122,16 @@ impl Server {
     /// Answers a request. It always has an answer.
     pub(crate) async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
         let is_head = request.method() == Method::HEAD;
+        // The path names what was tried; a query may hold anything and is left out.
+        let tried = (request.method().clone(), request.uri().path().to_owned());
         let mut response = match self.let_in(request, peer) {
             Ok((operation, asked)) => {
                 let answered = self.dispatch(operation, asked).await;
                 answered.unwrap_or_else(Failure::into_response)
             }
             Err(failure) => {
-                tracing::debug!(code = %failure.code(), "a request was refused");
+                let (method, path) = tried;
+                tracing::info!(code = %failure.code(), %method, path, "a request was refused");
                 failure.into_response()
             }
         };

@@ -18,13 +18,13 @@ const MACHINE_ID: &str = "/etc/machine-id";
 /// [`TokenError`] when the id can neither be read nor made.
 pub(crate) fn of_home(home: &Home) -> Result<Host, TokenError> {
     let path = home.host();
-    let id = match home.read_private(&path)?.map(|text| text.trim().to_owned()).filter(|id| !id.is_empty()) {
-        Some(id) => id,
-        None => {
-            let id = random_text()?;
-            home.write_private(&path, id.as_bytes())?;
-            id
-        }
+    let written = home.read_private(&path)?.map(|text| text.trim().to_owned());
+    let id = if let Some(id) = written.filter(|id| !id.is_empty()) {
+        id
+    } else {
+        let id = random_text()?;
+        home.write_private(&path, id.as_bytes())?;
+        id
     };
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     Ok(host(&machine(Path::new(MACHINE_ID)), &id, &name, home.root()))

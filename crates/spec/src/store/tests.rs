@@ -1,5 +1,5 @@
 /// Every file of cases.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     include_str!("access.rs"),
     include_str!("config.rs"),
     include_str!("durability.rs"),
@@ -7,6 +7,7 @@ const FILES: [&str; 10] = [
     include_str!("execution.rs"),
     include_str!("feed.rs"),
     include_str!("listing.rs"),
+    include_str!("ownership.rs"),
     include_str!("route.rs"),
     include_str!("transaction.rs"),
     include_str!("work.rs"),

@@ -82,9 +82,13 @@ impl Postgres {
 
     /// Registers this life of the process.
     pub(crate) fn register(&mut self, now: Timestamp, host: Option<&Host>) -> Result<Registered, StoreError> {
-        self.begin()?;
-        let registered = coordination::register(&mut self.link, now, Lives::On(host));
-        let registered = registered.and_then(|registered| self.link.flush().map(|()| registered));
+        let coordination = self.begin()?;
+        let registered =
+            coordination::register(&mut self.link, now, Lives::On(host)).and_then(|registered| {
+                coordination::free_of_the_dead(&mut self.link, coordination, registered.host)?;
+                self.link.flush()?;
+                Ok(registered)
+            });
         match registered {
             Ok(registered) => {
                 self.link.command("COMMIT")?;

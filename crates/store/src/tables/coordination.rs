@@ -66,6 +66,9 @@ static INSERT_WRITER: Sql = Sql::new(
     "INSERT INTO writer (incarnation, host, batch, started_at) VALUES ($1, $2, 0, $3)",
 );
 
+static HOST_OF: Sql =
+    Sql::new("read a writer's host", "writer", "SELECT host FROM writer WHERE incarnation = $1");
+
 static HOST: Sql = Sql::new("find the host", "host", "SELECT number FROM host WHERE identity = $1");
 
 static NEWEST_HOST: Sql =
@@ -131,6 +134,17 @@ pub(crate) fn register(db: &mut dyn Db, now: Timestamp, lives: Lives<'_>) -> Res
     };
     db.write(&INSERT_WRITER, &[int(incarnation), int(host), time(now)], 1)?;
     Ok(Registered { incarnation, host })
+}
+
+/// Frees the loops when an earlier life on the same host has them. It has ended, or this one could not be
+/// there, so nobody need wait for its lease.
+pub(crate) fn free_of_the_dead(db: &mut dyn Db, now: Coordination, host: i64) -> Result<(), StoreError> {
+    let Some(lease) = now.ownership.lease else { return Ok(()) };
+    if one(db, &HOST_OF, &[int(lease.owner.number())], db::number)? == Some(host) {
+        let ownership = Ownership { lease: None, ..now.ownership };
+        advance(db, Coordination { ownership, ..now })?;
+    }
+    Ok(())
 }
 
 fn number_host(db: &mut dyn Db, host: &Host) -> Result<i64, StoreError> {

@@ -162,23 +162,25 @@ pub(crate) fn inline_callers_wait() {
     });
 }
 
+/// Takes the loops, if they are free.
+async fn claim(store: &Store) -> bool {
+    let me = store.incarnation();
+    let claimed: Result<bool, StoreError> = store
+        .transact("claim", move |tx| {
+            let claimed = tx.ownership().claim(me, tx.now());
+            if let Ok(next) = claimed {
+                tx.put_ownership(next);
+            }
+            Ok(claimed.is_ok())
+        })
+        .await;
+    claimed.unwrap()
+}
+
 /// Whoever owns the loops is known to every node, and one that is not takes them only when they are free.
 pub(crate) fn ownership_is_seen_by_every_node() {
     on_database(async |database| {
         let nodes = [node(database, Options::default()).await, node(database, Options::default()).await];
-        let claim = async |store: &Store| {
-            let me = store.incarnation();
-            let claimed: Result<bool, StoreError> = store
-                .transact("claim", move |tx| {
-                    let claimed = tx.ownership().claim(me, tx.now());
-                    if let Ok(next) = claimed {
-                        tx.put_ownership(next);
-                    }
-                    Ok(claimed.is_ok())
-                })
-                .await;
-            claimed.unwrap()
-        };
         assert!(claim(&nodes[0]).await);
         assert!(!claim(&nodes[1]).await);
         let released: Result<(), StoreError> = nodes[0]
@@ -201,6 +203,23 @@ pub(crate) fn ownership_is_seen_by_every_node() {
 fn at_host(name: &str) -> Options {
     let host = Host { identity: name.to_owned(), label: format!("the {name}") };
     Options { host: Some(host), ..Options::default() }
+}
+
+/// A life that could not release the loops leaves them to the next on its host at once, and to nobody else.
+pub(crate) fn dead_owner_leaves_its_host_the_loops() {
+    on_database(async |database| {
+        let cellar = node(database, at_host("cellar")).await;
+        assert!(claim(&cellar).await);
+        cellar.close().await.unwrap();
+        let attic = node(database, at_host("attic")).await;
+        let nameless = node(database, Options::default()).await;
+        assert!(!claim(&attic).await && !claim(&nameless).await);
+        let cellar = node(database, at_host("cellar")).await;
+        assert!(claim(&cellar).await);
+        for node in [cellar, attic, nameless] {
+            node.close().await.unwrap();
+        }
+    });
 }
 
 /// What a node can look after, and the hosts of what it cannot.
