@@ -147,7 +147,10 @@ impl MatchRoute {
         }
         match &self.target {
             Target::Addressed => Ok(input.event.work.map(|_work| Match::Addressed)),
-            Target::Fresh { .. } if input.event.work.is_some() => Ok(None),
+            // What the runtime says about a Work names that Work and is addressed to none.
+            Target::Fresh { .. } if input.event.work.is_some() && !input.event.event_type.is_core() => {
+                Ok(None)
+            }
             Target::Fresh { kind, key } => {
                 let key = key.as_ref().map(|key| key.fill(input)).transpose()?;
                 let keys = key.into_iter().collect();

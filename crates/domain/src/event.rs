@@ -59,6 +59,13 @@ pub struct Event {
     pub accepted_at: Timestamp,
 }
 
+impl Event {
+    /// Whether the runtime itself says it about an Execution. It names a Work, and is addressed to none.
+    pub fn is_announcement(&self) -> bool {
+        self.event_type.is_core() && self.emitted_by.is_some()
+    }
+}
+
 /// The most bytes a payload may have: 1 MiB.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 

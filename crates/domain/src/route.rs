@@ -300,7 +300,7 @@ pub fn route(
             if let Some(owner) = facts.owners.iter().find_map(|(_key, owner)| *owner) {
                 return Err(RouteRefusal::KeyOwned { owner });
             }
-            if let Some(addressed) = event.work {
+            if let Some(addressed) = event.work.filter(|_work| !event.is_announcement()) {
                 return Err(RouteRefusal::Contradiction { addressed });
             }
             let keys = facts.owners.iter().map(|(key, _owner)| key.clone()).collect();
@@ -362,7 +362,7 @@ fn existing(
         let outcome = CheckpointOutcome::Terminal;
         return Ok(Routing::without_effect(outcome, Some(work.id), "terminal_work", reason));
     }
-    if event.event_type.is_core() && event.emitted_by.is_some() && event.work == Some(work.id) {
+    if event.is_announcement() && event.work == Some(work.id) {
         let reason = format!("{} published it itself, and a Work is never news to itself", work.id);
         let outcome = CheckpointOutcome::Dropped;
         return Ok(Routing::without_effect(outcome, Some(work.id), "own_news", reason));

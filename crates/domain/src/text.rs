@@ -58,6 +58,16 @@ pub fn check(what: &'static str, text: &str, bytes_max: usize) -> Result<(), Tex
     Ok(())
 }
 
+/// `text` as one line that any database, log or page can take: control characters become spaces, and what
+/// is longer than `bytes_max` is cut between two characters.
+pub fn plain(text: &str, bytes_max: usize) -> String {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
 /// Whether `text` is a name as people type it: `a-z`, then `a-z`, `0-9`, `_`, `-`, `.` and `/`.
 fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
@@ -214,7 +224,7 @@ impl SourceName {
 
 #[cfg(test)]
 mod tests {
-    use super::{DeliveryId, EventType, ScopeName, SourceName, TextError};
+    use super::{DeliveryId, EventType, ScopeName, SourceName, TextError, plain};
 
     #[test]
     fn new_refuses_what_a_database_or_a_log_would_trip_over() {
@@ -244,6 +254,13 @@ mod tests {
         assert!(EventType::known("core.retry.due").is_core());
         assert!(!EventType::known("corelation.found").is_core());
         assert!(SourceName::known("core.manual").is_core());
+    }
+
+    #[test]
+    fn plain_takes_what_a_database_would_refuse_and_cuts_between_letters() {
+        assert_eq!(plain("a\0b\nc", 99), "a b c");
+        assert_eq!(plain("aé", 2), "a");
+        assert_eq!(plain("aé", 3), "aé");
     }
 
     #[test]

@@ -179,7 +179,7 @@ fn again(runtime: &Runtime, execution: &Execution, grant: Grant, error: &StoreEr
     runtime.abandon(execution.id, grant);
 }
 
-/// Keeps an attempt in its place that nobody can look for now: it may still run, so nothing may be started
+/// Keeps an attempt in its place that nobody can look for: it may still run, so nothing may be started
 /// beside it. When the lease ends, recovery asks again.
 fn hold(runtime: &Runtime, execution: &Execution, grant: Grant, reason: Option<&str>) {
     let reason = reason.unwrap_or("no reason was given");

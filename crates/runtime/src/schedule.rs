@@ -240,7 +240,7 @@ impl Step<'_> {
     }
 }
 
-/// Brings Works back that waited for room in a scope, as many as there is room for now.
+/// Brings Works back that waited for room in a scope, as many as there is room for.
 ///
 /// # Errors
 /// [`StoreError`] undoes what freed the room with it.

@@ -49,7 +49,9 @@ fn answer(socket: &Endpoint, method: &str, path: &str, token: Option<&str>) -> R
         authorization.iter().map(|value| ("Authorization", value.as_str())).collect();
     let request = Request { method, path, headers: &headers, body: b"{}" };
     let response = http::exchange(socket, request);
-    response.map(|response| response.status).map_err(|error| Error::Drill(format!("{method} {path}: {error}")))
+    response
+        .map(|response| response.status)
+        .map_err(|error| Error::Drill(format!("{method} {path}: {error}")))
 }
 
 pub(super) fn run(site: &Site) -> Result<Counts, Error> {

@@ -50,7 +50,7 @@ const WALLS: &[Wall] = &[
     Wall { package: "tracing", only: Only::OutsideOf(&["domain"]), in_tests: &[] },
     // The benchmark runs the store's statements bare.
     Wall { package: "rusqlite", only: Only::In(&["store"]), in_tests: &["open-conduit"] },
-    Wall { package: "tokio-postgres", only: Only::In(&["store"]), in_tests: &["open-conduit"] },
+    Wall { package: "tokio-postgres", only: Only::In(&["store"]), in_tests: &["open-conduit", "runtime"] },
     Wall { package: "axum", only: Only::In(&["open-conduit"]), in_tests: &[] },
     Wall { package: "clap", only: Only::In(&["open-conduit", "xtask"]), in_tests: &[] },
 ];

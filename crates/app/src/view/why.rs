@@ -29,7 +29,7 @@ pub(crate) fn sentences(parts: &WhyParts<'_>) -> Vec<String> {
     lines.push(run::ending(parts.run));
     if parts.run.unstopped {
         lines.push(
-            "What it had started may still run; nothing it used is used again before that is settled."
+            "What it had started may still run; the daemon goes on stopping it until nothing of it is left."
                 .to_owned(),
         );
     }

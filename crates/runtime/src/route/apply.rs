@@ -20,6 +20,8 @@ use crate::stage::BATCH;
 
 /// How long an Event waits that its scope keeps from being routed, before it is looked at again.
 const HELD: Duration = Duration::from_mins(1);
+/// The most bytes of a handler's reason that are kept.
+const REASON_BYTES_MAX: usize = 1000;
 /// How long an Event waits for an earlier one of its Work in another lane, before it is looked at again.
 const BEHIND: Duration = Duration::from_secs(1);
 
@@ -275,7 +277,9 @@ fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<
         Match::Addressed | Match::Drop { .. } => Vec::new(),
     };
     let mut facts = RouteFacts { proposed: Some(candidate.proposed), ..RouteFacts::default() };
-    if let Some(id) = candidate.event.work {
+    // An announcement is addressed to its Work only for whoever asks for that very Work.
+    let addressed = !candidate.event.is_announcement() || matches!(wants, Match::Addressed);
+    if let Some(id) = candidate.event.work.filter(|_work| addressed) {
         facts.addressed = tx.work(id)?;
     }
     if let Match::Drop { .. } = wants
@@ -456,6 +460,8 @@ fn release_lane(tx: &mut dyn Tx, lane: LaneId) -> Result<(), StoreError> {
 
 /// Blocks the lane at this Event, or sets the Event aside when it has failed often enough.
 fn block(tx: &mut dyn Tx, item: &Item, failure: Failure, applied: &mut Applied) -> Result<(), StoreError> {
+    // A handler's words go into a database, a log line and a page.
+    let failure = Failure { reason: domain::text::plain(&failure.reason, REASON_BYTES_MAX), ..failure };
     let event = &item.candidate.event;
     let lane = lane::block_lane(item.candidate.lane, event.sequence);
     let before = tx.lane_block(lane)?.filter(|block| block.head == event.sequence);

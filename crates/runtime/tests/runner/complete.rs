@@ -74,6 +74,27 @@ async fn an_announcement_reaches_the_route_that_names_it_and_never_its_own_work(
 }
 
 #[tokio::test]
+async fn an_announcement_may_start_work_of_another_key() {
+    let mut declared = scope(ActivePolicy::Queue, 16);
+    declared.routes = vec![route(
+        "told",
+        ActivePolicy::Queue,
+        &json!({"types": ["test.happened", "core.turn.ended"], "other": "after"}),
+    )];
+    let mut world = World::with(declared).await;
+    world.deliver("d-1", "k").await;
+    world.run().await;
+    let run = world.executions().await[0].id;
+    world.end(run, Outcome::Completed).await;
+    let announced = world.events("core.turn.ended").await;
+    let checkpoint = world.checkpoint(announced[0].id).await.unwrap();
+    assert_eq!(checkpoint.outcome, CheckpointOutcome::Routed);
+    let other = world.owner("after").await.unwrap();
+    assert_eq!(checkpoint.work, Some(other.id), "it names one Work and is addressed to none");
+    assert_eq!(world.executor.runs(), 2);
+}
+
+#[tokio::test]
 async fn a_work_waits_for_input_that_is_accepted_and_not_yet_routed() {
     let mut world = World::new().await;
     world.say("d-1", Some("k"), &json!({"once": true})).await;

@@ -248,6 +248,8 @@ struct ToldRoute {
     looks: bool,
     /// The only value of `for` in the payload that it takes.
     only: Option<String>,
+    /// The key that an announcement leads to.
+    other: Option<String>,
 }
 
 impl Handler for Told {
@@ -259,7 +261,8 @@ impl Handler for Told {
         let types = config["types"].as_array().cloned().unwrap_or_default();
         let types = types.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let only = config["only"].as_str().map(str::to_owned);
-        Ok(Box::new(ToldRoute { types, looks: config["looks"] == true, only }))
+        let other = config["other"].as_str().map(str::to_owned);
+        Ok(Box::new(ToldRoute { types, looks: config["looks"] == true, only, other }))
     }
 }
 
@@ -306,6 +309,9 @@ impl PreparedRoute for ToldRoute {
                 return Ok(Some(Match::Drop { code: Code::known("told_to_drop"), reason }));
             }
             let mut keys: Vec<Key> = input.event.key.iter().cloned().collect();
+            if input.event.event_type.is_core() {
+                keys.extend(self.other.as_deref().map(key));
+            }
             keys.extend(says["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(key));
             let kind = WorkKind::known("told");
             let lifecycle = if says["once"] == true { Lifecycle::Once } else { Lifecycle::Standing };
