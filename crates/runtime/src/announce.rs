@@ -14,6 +14,7 @@ use domain::outcome::TurnResult;
 use domain::route::{Checkpoint, CheckpointOutcome};
 use domain::store::{StoreError, Tx, Unrouted};
 use domain::text::{DeliveryId, EventType, SourceName};
+use domain::work::Work;
 use serde::Serialize;
 
 use crate::accept;
@@ -45,6 +46,7 @@ pub(crate) fn turn_ended(
     tx: &mut dyn Tx,
     active: &ActiveGeneration,
     proposed: EventId,
+    work: &Work,
     execution: &Execution,
     result: &TurnResult,
 ) -> Result<bool, StoreError> {
@@ -70,11 +72,8 @@ pub(crate) fn turn_ended(
         payload: Payload::stored(json),
         origin: Origin::Derived { parent: execution.trigger, emitted_by: Some(execution.id) },
     };
-    let facts = AcceptFacts {
-        target: tx.work(execution.work)?,
-        key_owner: None,
-        parent: tx.event(execution.trigger)?,
-    };
+    let facts =
+        AcceptFacts { target: Some(work.clone()), key_owner: None, parent: tx.event(execution.trigger)? };
     let (sequence, now) = (tx.next_sequence(), tx.now());
     let Ok(event) = delivery::admit(&delivery, &facts, sequence, now) else {
         return Ok(false);

@@ -4,6 +4,7 @@
 //! *Writes* the attempt, its result, the Work and the announcement together; or, when input is still on its
 //! way to a Work that would end, the outcome alone. *Afterwards* hints scheduling.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::execution::Execution;
@@ -12,6 +13,7 @@ use domain::lane::LaneId;
 use domain::lease::Fenced;
 use domain::outcome::{Outcome, Settlement, TurnResult, settlement};
 use domain::store::{StoreError, Tx};
+use domain::text::ScopeName;
 use domain::work::{AfterAttempt, Work};
 use tokio::sync::mpsc;
 
@@ -74,7 +76,7 @@ impl Stage for Complete {
     async fn step(&mut self) -> Result<Progress, StageError> {
         if self.kept.is_empty() {
             let mut reports = Vec::new();
-            while reports.len() < BATCH as usize
+            while reports.len() < self.runtime.batch() as usize
                 && let Ok(report) = self.reports.try_recv()
             {
                 reports.push(report);
@@ -126,13 +128,16 @@ impl Complete {
         runtime
             .store()
             .transact("complete", move |tx| {
-                let mut step = Step { active: &active, done: Completed::default() };
+                let mut step = Step { active: &active, freed: BTreeMap::new(), done: Completed::default() };
                 let mut proposed = proposed.iter().copied();
                 for execution in &*waiting {
                     step.settle_stored(tx, execution, proposed.next().expect("one id for each"))?;
                 }
                 for report in &*reports {
                     step.report(tx, report, proposed.next().expect("one id for each"))?;
+                }
+                for (scope, freed) in &step.freed {
+                    step.done.ready |= schedule::room_freed(tx, scope, *freed)?;
                 }
                 Ok::<_, StoreError>(step.done)
             })
@@ -186,6 +191,8 @@ impl Complete {
 /// One transaction of the stage.
 struct Step<'a> {
     active: &'a ActiveGeneration,
+    /// How many attempts ended in each scope, whose room goes to those that wait for it.
+    freed: BTreeMap<ScopeName, u32>,
     done: Completed,
 }
 
@@ -264,8 +271,8 @@ impl Step<'_> {
         tx.update_execution(&ended, read)?;
         tx.update_work(&next, &work)?;
         self.done.ready |= after == AfterAttempt::Ready { pending: true };
-        self.done.ready |= schedule::room_freed(tx, &work.scope, 1)?;
-        self.done.announced |= announce::turn_ended(tx, self.active, proposed, &ended, result)?;
+        *self.freed.entry(work.scope.clone()).or_default() += 1;
+        self.done.announced |= announce::turn_ended(tx, self.active, proposed, &next, &ended, result)?;
         self.done.ended.push(outcome);
         Ok(())
     }

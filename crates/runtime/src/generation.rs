@@ -98,6 +98,11 @@ impl ActiveGeneration {
         Ok(Self { number, scopes: active })
     }
 
+    /// Whether any handler wants to see the Work that an Event is about.
+    pub(crate) fn shows_work(&self) -> bool {
+        self.scopes.values().flat_map(|scope| &scope.routes).any(|route| !route.prepared.ignores_work())
+    }
+
     /// The scope of that name.
     pub fn scope(&self, name: &ScopeName) -> Option<&ActiveScope> {
         self.scopes.get(name)

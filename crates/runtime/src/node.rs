@@ -182,6 +182,11 @@ impl Runtime {
             .await
     }
 
+    /// The most items one step takes on here.
+    pub(crate) fn batch(&self) -> u32 {
+        if self.store().exclusive() { stage::BATCH } else { stage::BATCH_SHARED }
+    }
+
     /// The store.
     pub fn store(&self) -> &Store {
         &self.0.store

@@ -5,7 +5,7 @@
 //! Works, keys, input and checkpoints together, or the block of a lane that could not go on. *Afterwards*
 //! hints scheduling.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use domain::event::{Event, Payload};
 use domain::id::{IdMaker, Sequence, WorkId};
 use domain::lane::LaneId;
 use domain::ownership::Tenure;
-use domain::store::{Snapshot, StoreError, Tx};
+use domain::store::{Snapshot, StoreError, Tx, Unrouted};
 use domain::time::Timestamp;
 use domain::work::Work;
 use tokio::sync::mpsc;
 
 use crate::node::Runtime;
-use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
+use crate::stage::{self, Chain, Progress, Stage, StageError};
 
 pub(crate) mod apply;
 pub(crate) mod evaluate;
@@ -64,7 +64,7 @@ impl Route {
     async fn items(&mut self, found: Vec<Read>) -> Vec<Item> {
         let active = self.runtime.generations().active();
         let mut items = Vec::with_capacity(found.len());
-        while items.len() < BATCH as usize
+        while items.len() < self.runtime.batch() as usize
             && let Ok(item) = self.answers.try_recv()
         {
             self.asked.remove(&item.candidate.event.sequence);
@@ -111,7 +111,9 @@ impl Stage for Route {
     async fn step(&mut self) -> Result<Progress, StageError> {
         let Some(tenure) = self.runtime.tenure() else { return Ok(Progress::Idle { due_at: None }) };
         let asked = self.asked.clone();
-        let found = self.runtime.store().read("route.read", move |tx| read(tx, &asked)).await?;
+        let active = self.runtime.generations().active();
+        let way = Way { batch: self.runtime.batch(), shows_work: active.shows_work() };
+        let found = self.runtime.store().read("route.read", move |tx| read(tx, &asked, way)).await?;
         let (next_due, crowded) = (found.next_due, found.crowded);
         let items: Arc<[Item]> = self.items(found.events).await.into();
         if items.is_empty() {
@@ -194,29 +196,41 @@ struct Found {
     crowded: bool,
 }
 
+/// How much is read, and whether any handler wants to see an Event's Work.
+#[derive(Clone, Copy)]
+struct Way {
+    batch: u32,
+    shows_work: bool,
+}
+
 /// Reads what may be routed, but for those whose handlers are being asked: however many they are, they must not
 /// hide the others.
-fn read(tx: &mut dyn Snapshot, asked: &BTreeSet<Sequence>) -> Result<Found, StoreError> {
+fn read(tx: &mut dyn Snapshot, asked: &BTreeSet<Sequence>, way: Way) -> Result<Found, StoreError> {
     let now = tx.now();
-    let rows = BATCH + u32::try_from(asked.len()).expect("bounded by what is asked at once");
+    let batch = way.batch as usize;
+    let rows = way.batch + u32::try_from(asked.len()).expect("bounded by what is asked at once");
     let free = |sequence: &Sequence| !asked.contains(sequence);
     let due = tx.due_blocks(now, rows)?.into_iter().map(|block| block.head);
-    let mut sequences: Vec<Sequence> = due.filter(free).take(BATCH as usize).collect();
-    let candidates = tx.route_candidates(rows)?.into_iter().map(|candidate| candidate.sequence);
-    let candidates: Vec<Sequence> = candidates.filter(free).take(BATCH as usize).collect();
-    let crowded = candidates.len() == BATCH as usize;
-    sequences.extend(candidates);
-    sequences.sort_unstable();
-    sequences.dedup();
-    let mut events = Vec::with_capacity(sequences.len());
-    for sequence in sequences {
-        let Some(unrouted) = tx.unrouted(sequence)? else { continue };
+    let due: Vec<Sequence> = due.filter(free).take(batch).collect();
+    let candidates = tx.route_candidates(rows)?.into_iter();
+    let candidates: Vec<Unrouted> =
+        candidates.filter(|candidate| free(&candidate.sequence)).take(batch).collect();
+    let crowded = candidates.len() == batch;
+    let mut lanes: BTreeMap<Sequence, LaneId> =
+        candidates.iter().map(|candidate| (candidate.sequence, candidate.lane)).collect();
+    for head in due {
+        if let Some(unrouted) = tx.unrouted(head)? {
+            lanes.insert(head, unrouted.lane);
+        }
+    }
+    let mut events = Vec::with_capacity(lanes.len());
+    for (sequence, lane) in lanes {
         let Some(event) = tx.event_at(sequence)? else {
             return Err(StoreError::Corrupt { table: "unrouted", reason: "names no event".to_owned() });
         };
         let payload = tx.payload(sequence)?.unwrap_or_else(Payload::null);
-        let work = apply::work_of(tx, &event)?;
-        events.push((event, payload, unrouted.lane, work));
+        let work = if way.shows_work { apply::work_of(tx, &event)? } else { None };
+        events.push((event, payload, lane, work));
     }
     // What is due and cannot be done is being asked about, and rings when it is answered.
     let next_due = tx.next_block_due()?.map(|due| if due > now { due } else { now.after(LOOK_AGAIN) });

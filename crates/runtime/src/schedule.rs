@@ -20,7 +20,7 @@ use domain::work::{Queue, Work, WorkState};
 use crate::execute::Claimed;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
-use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
+use crate::stage::{self, Chain, Progress, Stage, StageError};
 
 /// The most Works of a full scope that move to their list in one step.
 const MOVED_AT_ONCE: u32 = 1000;
@@ -53,7 +53,8 @@ impl Stage for Schedule {
     async fn step(&mut self) -> Result<Progress, StageError> {
         let runtime = &self.runtime;
         let Some(tenure) = runtime.tenure() else { return Ok(Progress::Idle { due_at: None }) };
-        let works = runtime.store().read("schedule.read", |tx| tx.runnable(BATCH)).await?;
+        let batch = runtime.batch();
+        let works = runtime.store().read("schedule.read", move |tx| tx.runnable(batch)).await?;
         if works.is_empty() {
             return Ok(Progress::Idle { due_at: None });
         }

@@ -16,6 +16,9 @@ use crate::own::jittered;
 
 /// The most items one step takes on.
 pub const BATCH: u32 = 64;
+/// The same where other processes write, too: while one holds the database's lock, they wait, and each read
+/// inside is a way to the server and back.
+pub const BATCH_SHARED: u32 = 24;
 /// The longest pause after a step that failed.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 

@@ -53,9 +53,16 @@ pub(crate) struct Applied {
     /// The configuration in force, inside the transaction.
     pub(crate) generation: Option<Generation>,
     crowded: bool,
+    /// Whether no lane is blocked, so that none need be looked up.
+    unblocked: bool,
 }
 
 impl Applied {
+    /// The block of a lane, without asking when there is none at all.
+    fn lane_block(&self, tx: &mut dyn Tx, lane: LaneId) -> Result<Option<LaneBlock>, StoreError> {
+        if self.unblocked { Ok(None) } else { tx.lane_block(lane) }
+    }
+
     pub(super) fn add(&mut self, other: Self) {
         self.outcomes.extend(other.outcomes);
         self.blocked += other.blocked;
@@ -82,7 +89,8 @@ struct Failure {
 /// one are taken off it, so that those behind them are seen.
 pub(super) fn apply(tx: &mut dyn Tx, items: &[Item], crowded: bool) -> Result<Applied, StoreError> {
     let generation = tx.current_generation_number()?.unwrap_or(Generation::from_number(0));
-    let mut applied = Applied { generation: Some(generation), crowded, ..Applied::default() };
+    let unblocked = tx.lane_blocks(1)?.is_empty();
+    let mut applied = Applied { generation: Some(generation), crowded, unblocked, ..Applied::default() };
     for item in items {
         let event = &item.candidate.event;
         if tx.unrouted(event.sequence)?.is_none() {
@@ -112,7 +120,7 @@ fn behind_block(tx: &mut dyn Tx, candidate: &Candidate, applied: &mut Applied) -
     if candidate.lane == LaneId::NONE {
         return Ok(false);
     }
-    let Some(block) = tx.lane_block(candidate.lane)? else {
+    let Some(block) = applied.lane_block(tx, candidate.lane)? else {
         return Ok(false);
     };
     if candidate.event.sequence <= block.head {
@@ -208,6 +216,7 @@ fn stand_behind(
         reason: "the handler of its first event has yet to answer".to_owned(),
     })?;
     tx.park_unrouted(item.candidate.event.sequence)?;
+    applied.unblocked = false;
     applied.parked += 1;
     Ok(())
 }
@@ -395,7 +404,7 @@ fn join_backlog(
         tx.route_off(&checkpoint)?;
         applied.outcomes.push(checkpoint.outcome);
     }
-    if tx.lane_block(lane)?.is_some() {
+    if applied.lane_block(tx, lane)?.is_some() {
         release_lane(tx, lane)?;
     }
     Ok(())
@@ -426,7 +435,7 @@ fn off(
     tx.route_off(checkpoint)?;
     applied.outcomes.push(checkpoint.outcome);
     let lane = lane::block_lane(candidate.lane, candidate.event.sequence);
-    if let Some(block) = tx.lane_block(lane)?
+    if let Some(block) = applied.lane_block(tx, lane)?
         && candidate.event.sequence >= block.head
     {
         release_lane(tx, lane)?;
@@ -488,6 +497,7 @@ fn block(tx: &mut dyn Tx, item: &Item, failure: Failure, applied: &mut Applied) 
         reason: failure.reason,
     })?;
     tx.park_unrouted(event.sequence)?;
+    applied.unblocked = false;
     applied.blocked += 1;
     Ok(())
 }
