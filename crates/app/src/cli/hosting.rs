@@ -39,9 +39,18 @@ pub(super) fn log(level: &str) -> Result<(), Stop> {
         .map_err(|error| Failure::usage(chain(&error)).into())
 }
 
+/// Whether a daemon listens for webhooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TakesWebhooks {
+    /// As the configuration says.
+    AsConfigured,
+    /// Not this time.
+    No,
+}
+
 impl Hosted {
     /// Starts a daemon in a home.
-    pub(super) async fn start(home: &Home) -> Result<Self, Stop> {
+    pub(super) async fn start(home: &Home, webhooks: TakesWebhooks) -> Result<Self, Stop> {
         // From here on a signal asks for a stop in order, also while the daemon starts.
         let signals = Signals::listen().map_err(|error| {
             Failure::new(Exit::FAILED, ErrorCode::System, format!("cannot listen for signals: {error}"))
@@ -55,6 +64,7 @@ impl Hosted {
                     format!("cannot make the runs' directory: {error}"),
                 )
             })?;
+        options.takes_webhooks = webhooks == TakesWebhooks::AsConfigured;
         options.location = env::database().map_err(Failure::usage)?;
         let running = daemon::start(home.clone(), options).await.map_err(not_started)?;
         Ok(Self { running, signals })

@@ -11,7 +11,7 @@ use super::changes::Changes;
 use super::events::outcome::{Awaited, Came, KINDS};
 use super::exit::Exit;
 use super::failure::{Failure, Stop};
-use super::hosting::{self, Hosted, Places};
+use super::hosting::{self, Hosted, Places, TakesWebhooks};
 use crate::api::wire::{AcceptedBody, EmitBody, KeyBody, RunBody, StatusBody};
 use crate::client::{Client, ClientError, Route};
 use crate::config::{Format, STARTER};
@@ -61,7 +61,7 @@ pub(super) async fn up(_args: UpArgs, context: &Context) -> Result<Exit, Stop> {
         home.create()?;
         home.write_private(&home.root().join(Format::Toml.file_name()), starter().as_bytes())?;
     }
-    let mut hosted = Hosted::start(&home).await?;
+    let mut hosted = Hosted::start(&home, TakesWebhooks::AsConfigured).await?;
     let (places, out) = (hosted.places(), &context.out);
     if !out.is_json() {
         out.heading("Open Conduit is up.")?;

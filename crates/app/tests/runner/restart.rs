@@ -1,6 +1,6 @@
 //! A daemon stops, is killed, and starts again; the job does not notice.
 
-use super::home::{Home, text, wait_for};
+use super::home::{Home, Served, text, wait_for};
 
 /// Starts a slow run and gives its id once it has begun.
 fn begun(home: &Home) -> String {
@@ -43,4 +43,17 @@ fn a_job_that_ends_while_no_daemon_is_there_is_not_lost() {
     home.open_gate();
     let _served = home.serve();
     ends_whole(&home, &id);
+}
+
+#[test]
+fn without_a_tunnel_no_webhook_is_taken_and_everything_else_goes_on() {
+    let home = Home::usual();
+    let mut served = Served::spawn(home.command(&["serve", "--no-tunnel", "--json"]));
+    let places = served.line();
+    assert!(places["webhook_address"].is_null(), "{places}");
+    assert!(home.json(&["status"])["webhook_address"].is_null());
+    home.run(&super::home::emit("say.hello", "1")).code(0);
+    assert_eq!(served.interrupt(), 0);
+    let served = home.serve();
+    assert!(served.places["webhook_address"].is_string(), "the next start listens again");
 }
