@@ -77,7 +77,7 @@ impl Daemon {
             .spawn()
             .expect("the daemon starts");
         let mut daemon = Self { process, home: home.to_owned(), token: String::new() };
-        daemon.ready(Duration::from_secs(60)).await;
+        daemon.ready(Duration::from_mins(1)).await;
         daemon
     }
 

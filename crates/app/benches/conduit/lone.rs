@@ -20,7 +20,7 @@ pub(crate) async fn run(setting: &Setting, report: &mut Report) {
     let options = Options { rehearse: false, ..Options::default() };
     let store = store::open(&Location::Sqlite(directory.join("conduit.db")), options).await.expect("a store");
     let scope = node::scope("nothing", serde_json::Value::Null, 64);
-    let (runtime, stages) = node::runtime(store, vec![executor.clone()], scope).await;
+    let (runtime, stages) = node::runtime(store, vec![Arc::<Nothing>::clone(&executor)], scope).await;
     runtime.start(stages);
     let commits = node::fact(runtime.store(), "commits");
     let (mut called, mut completed) = (Times::default(), Times::default());

@@ -51,7 +51,7 @@ impl Arguments {
                 "--json" => arguments.json = Some(value()?.into()),
                 "--only" => arguments.only.push(value()?),
                 "--seconds" => {
-                    arguments.seconds = value()?.parse().map_err(|_| "--seconds needs a number")?
+                    arguments.seconds = value()?.parse().map_err(|_| "--seconds needs a number")?;
                 }
                 "--dir" => arguments.directory = value()?.into(),
                 "--without" if value()? == "postgres" => arguments.without_postgres = true,

@@ -153,7 +153,7 @@ pub(crate) async fn runtime(
 /// A delivery like those of a code host: half a kilobyte, a key of its own.
 pub(crate) fn delivery(runtime: &Runtime, number: u64) -> Delivery {
     Delivery {
-        id: runtime.store().ids(|ids, now| ids.event(now)),
+        id: runtime.store().ids(domain::id::IdMaker::event),
         source: SourceName::known("bench/source"),
         delivery_id: DeliveryId::known(&format!("delivery-{number:012}")),
         event_type: EventType::known("bench.happened"),
