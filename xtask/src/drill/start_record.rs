@@ -121,10 +121,15 @@ fn kill_holding_launchers(
             found.map(Some).or_else(|| folder.join("status").exists().then_some(None))
         })?;
         daemon.suspend()?;
-        let was_told = folder.join("verdict").exists();
         if let Some(launcher) = launcher {
             process::kill_if_there(launcher.pid);
+            site.watch("the launcher is gone", || {
+                let there = process::of_home(&site.home()).iter().any(|other| other.pid == launcher.pid);
+                (!there).then_some(())
+            })?;
         }
+        // The word to go may have been on its way already, so what it was told is known once it is gone.
+        let was_told = folder.join("verdict").exists();
         daemon.resume()?;
         let run = ended(site, api, &delivery)?;
         let code = run["code"].as_str().unwrap_or_default();
