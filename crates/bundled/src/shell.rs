@@ -123,13 +123,15 @@ impl ShellExecutor {
             directory
                 .create()
                 .map_err(|error| spawn_failed("the segment's directory cannot be made", &error))?;
+            // It gets ready while the files are written.
+            let idle = launch::start(&launcher, &directory, &plan.mark, &abandoned)?;
             directory
                 .write_input(&input::render(&request))
                 .map_err(|error| spawn_failed("`input.json` cannot be written", &error))?;
             directory
                 .reserve()
                 .map_err(|error| spawn_failed("there is no room to record how it ends", &error))?;
-            launch::start(&launcher, &directory, &plan, &abandoned)
+            idle.hold(&plan)
         });
         held.await.map_err(|error| spawn_failed("the launch was cut short", &error.into()))?
     }

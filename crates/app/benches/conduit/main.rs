@@ -41,7 +41,7 @@ impl Arguments {
             json: None,
             only: Vec::new(),
             seconds: 4,
-            directory: PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bench"),
+            directory: PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
             without_postgres: false,
         };
         let mut words = std::env::args().skip(1);
@@ -75,10 +75,13 @@ struct Setting {
 }
 
 impl Setting {
-    /// A fresh, empty directory on the file system under test.
+    /// A fresh, empty directory on the file system under test. None is deleted before the end: a file system
+    /// may avoid what was deleted a moment ago, and looking past it would be measured as ours.
     fn fresh(&self, name: &str) -> PathBuf {
-        let path = self.directory.join(name);
-        drop(std::fs::remove_dir_all(&path));
+        let path = (0..)
+            .map(|number| self.directory.join(format!("{name}-{number}")))
+            .find(|path| !path.exists())
+            .expect("there are numbers enough");
         std::fs::create_dir_all(&path).expect("the benchmark's directory can be made");
         path
     }
@@ -98,8 +101,8 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<bool, String> {
     let arguments = Arguments::read()?;
-    let setting =
-        Setting { directory: arguments.directory.clone(), seconds: Duration::from_secs(arguments.seconds) };
+    let directory = arguments.directory.join(format!("bench-{}", std::process::id()));
+    let setting = Setting { directory, seconds: Duration::from_secs(arguments.seconds) };
     std::fs::create_dir_all(&setting.directory).map_err(|error| error.to_string())?;
     let mut report = Report::default();
     machine::describe(&setting, &mut report)?;
@@ -128,6 +131,7 @@ async fn run() -> Result<bool, String> {
         postgres::run(&setting, &location, &mut report).await;
     }
     report.print();
+    std::fs::remove_dir_all(&setting.directory).map_err(|error| error.to_string())?;
     if let Some(path) = &arguments.json {
         report.write(path).map_err(|error| format!("{}: {error}", path.display()))?;
     }

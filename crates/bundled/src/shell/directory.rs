@@ -172,31 +172,28 @@ impl SegmentDirectory {
         }
     }
 
-    /// Makes the verdict unless there is one, and answers the one that holds. It is whole or absent, and
-    /// durable once this returns; `link` lets exactly one maker succeed.
-    pub(super) fn decide(&self, verdict: Verdict) -> io::Result<Verdict> {
-        if let Some(earlier) = self.verdict()? {
-            return Ok(earlier);
-        }
+    /// Writes a verdict down without making it: [`VerdictDraft::decide`] does. The slow half of a decision, for
+    /// a maker that waits for something else meanwhile.
+    pub(super) fn draft(&self, verdict: Verdict) -> io::Result<VerdictDraft<'_>> {
         // A draft is one maker's own: once it is linked, opening it again would empty the verdict itself.
         let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
         let name = format!(".verdict-{}-{}-{number}", verdict.word(), std::process::id());
-        let draft = self.0.join(name);
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        let path = self.0.join(name);
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        // From here on the draft is removed, however this goes on.
+        let draft = VerdictDraft { directory: self, verdict, path };
         file.write_all(verdict.as_bytes())?;
         file.sync_all()?;
-        let holds = match fs::hard_link(&draft, self.0.join(Verdict::FILE)) {
-            Ok(()) => {
-                File::open(&self.0)?.sync_all()?;
-                verdict
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.verdict()?.ok_or_else(|| io::Error::other("the file `verdict` vanished"))?
-            }
-            Err(error) => return Err(error),
-        };
-        fs::remove_file(&draft)?;
-        Ok(holds)
+        Ok(draft)
+    }
+
+    /// Makes the verdict unless there is one, and answers the one that holds. It is whole or absent, and
+    /// durable once this returns; `link` lets exactly one maker succeed.
+    pub(super) fn decide(&self, verdict: Verdict) -> io::Result<Verdict> {
+        match self.verdict()? {
+            Some(earlier) => Ok(earlier),
+            None => self.draft(verdict)?.decide(),
+        }
     }
 
     /// How the command ended, when that was recorded. Half a file, as a loss of power may leave, is none.
@@ -243,6 +240,39 @@ impl SegmentDirectory {
         let wanted = self.out().join(relative);
         let resolved = fs::canonicalize(&wanted).ok()?;
         (resolved == wanted && fs::symlink_metadata(&resolved).ok()?.is_file()).then_some(resolved)
+    }
+}
+
+/// A verdict that is on the disk under a name that means nothing yet. Dropping it leaves no trace.
+#[derive(Debug)]
+pub(super) struct VerdictDraft<'a> {
+    directory: &'a SegmentDirectory,
+    verdict: Verdict,
+    path: PathBuf,
+}
+
+impl VerdictDraft<'_> {
+    /// Makes the verdict unless there is one, and answers the one that holds, as [`SegmentDirectory::decide`]
+    /// does.
+    pub(super) fn decide(self) -> io::Result<Verdict> {
+        let directory = &self.directory;
+        match fs::hard_link(&self.path, directory.0.join(Verdict::FILE)) {
+            Ok(()) => {
+                File::open(&directory.0)?.sync_all()?;
+                Ok(self.verdict)
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                directory.verdict()?.ok_or_else(|| io::Error::other("the file `verdict` vanished"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for VerdictDraft<'_> {
+    fn drop(&mut self) {
+        // One that stays behind is an unnamed copy of a few bytes, deleted with the directory.
+        let _left_behind = fs::remove_file(&self.path);
     }
 }
 

@@ -100,41 +100,50 @@ pub(super) async fn ended(process: OwnedFd) -> io::Result<()> {
     process.readable().await.map(|mut ready| ready.retain_ready())
 }
 
-/// Starts a launcher in a segment's directory. It blocks for the time two small programs need to start.
+/// A launcher that has not been told what to do. Dropping it makes the launcher end.
+#[derive(Debug)]
+pub(super) struct Idle {
+    socket: UnixStream,
+    running: Running,
+}
+
+/// Starts a launcher in a segment's directory, which may still be filled while the launcher gets ready.
 pub(super) fn start(
     launcher: &Path,
     directory: &SegmentDirectory,
-    plan: &Plan,
+    mark: &str,
     abandoned: &Abandoned,
-) -> Result<Held, RunError> {
+) -> Result<Idle, RunError> {
     abandoned.sweep();
-    let (mut socket, theirs) = UnixStream::pair().map_err(failed)?;
+    let (socket, theirs) = UnixStream::pair().map_err(failed)?;
     socket.set_read_timeout(Some(HELLO_TIME_MAX)).map_err(failed)?;
-    let child = spawn(launcher, directory, plan, theirs).map_err(failed)?;
+    let child = spawn(launcher, directory, mark, theirs).map_err(failed)?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // From here on the child is collected whatever happens; not being collected yet, its pid is still its own.
     let child = LauncherChild { child: Some(child), abandoned: abandoned.clone() };
     let pid = pid.ok_or_else(|| failed(io::ErrorKind::InvalidData))?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
-    let running = Running { process, _child: child };
-    wire::write_frame(&mut socket, plan).map_err(failed)?;
-    match wire::read_frame(&mut socket).map_err(failed)? {
-        Hello::Held { launcher, command } => Ok(Held { launcher, command, socket, running }),
-        Hello::Failed { reason } => Err(RunError::Failed { code: super::SPAWN_FAILED, reason }),
+    Ok(Idle { socket, running: Running { process, _child: child } })
+}
+
+impl Idle {
+    /// Has the command prepared and held. It blocks for the time two small programs need to start.
+    pub(super) fn hold(self, plan: &Plan) -> Result<Held, RunError> {
+        let Self { mut socket, running } = self;
+        wire::write_frame(&mut socket, plan).map_err(failed)?;
+        match wire::read_frame(&mut socket).map_err(failed)? {
+            Hello::Held { launcher, command } => Ok(Held { launcher, command, socket, running }),
+            Hello::Failed { reason } => Err(RunError::Failed { code: super::SPAWN_FAILED, reason }),
+        }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the shell executor is what starts launchers")]
-fn spawn(
-    launcher: &Path,
-    directory: &SegmentDirectory,
-    plan: &Plan,
-    socket: UnixStream,
-) -> io::Result<Child> {
+fn spawn(launcher: &Path, directory: &SegmentDirectory, mark: &str, socket: UnixStream) -> io::Result<Child> {
     Command::new(launcher)
         .arg(LAUNCH)
         .env_clear()
-        .env(MARK_VARIABLE, &plan.mark)
+        .env(MARK_VARIABLE, mark)
         .current_dir(directory.path())
         .stdin(OwnedFd::from(socket))
         .stdout(Stdio::null())

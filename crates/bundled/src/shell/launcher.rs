@@ -80,10 +80,10 @@ fn launch() -> io::Result<()> {
     let hello = Hello::Held { launcher: held.launcher, command: held.command };
     wire::write_frame(&mut daemon_socket, &hello)?;
 
+    // While the daemon records the handle; only the link has to wait for its word.
+    let start = segment.draft(Verdict::Start)?;
     let time = Duration::from_millis(held.plan.hold_ms);
-    if !is_told_to_go(&mut daemon_socket, &daemon_process, time)?
-        || segment.decide(Verdict::Start)? == Verdict::Void
-    {
+    if !is_told_to_go(&mut daemon_socket, &daemon_process, time)? || start.decide()? == Verdict::Void {
         drop(held.gate);
         wait_for(held.command.pid)?;
         return Ok(());
