@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         command.arg("--dir").arg(directory);
     }
     match &server {
-        Some(server) => command.env(postgres::VARIABLE, server.url()),
+        Some(server) => command.env(postgres::VARIABLE, server.socket_url()),
         None => command.args(["--without", "postgres"]),
     };
     machine::run(&mut command)

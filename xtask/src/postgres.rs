@@ -72,6 +72,12 @@ impl Server {
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
+
+    /// The same by its socket, the short way for whoever is on this machine.
+    pub(crate) fn socket_url(&self) -> String {
+        let folder = self.folder.path.to_string_lossy().replace('/', "%2F");
+        self.url.replace("127.0.0.1", &folder)
+    }
 }
 
 impl Drop for Server {

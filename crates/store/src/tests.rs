@@ -64,7 +64,7 @@ async fn pragmas_are_as_durability_needs_them() {
         ("engine", "sqlite"),
         ("journal_mode", "wal"),
         ("synchronous", "2"),
-        ("page_size", "8192"),
+        ("page_size", "4096"),
         ("wal_autocheckpoint", "0"),
     ] {
         assert_eq!(fact(&store, name), value, "{name}");

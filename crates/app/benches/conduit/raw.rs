@@ -78,7 +78,7 @@ impl Database {
         let connection = Connection::open(path).expect("the raw database opens");
         connection
             .execute_batch(
-                "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+                "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
                  PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;",
             )
             .expect("the pragmas are taken");
