@@ -31,13 +31,15 @@ pub struct Complete {
     reports: mpsc::UnboundedReceiver<Report>,
     /// Reports whose transaction failed; they are tried again before new ones.
     kept: Arc<[Report]>,
+    /// Whether an attempt may wait to be settled: at the start, and after one was left to wait.
+    may_wait: bool,
     /// Behind which of the attempts that wait to be settled the next step looks.
     after: Option<ExecutionId>,
 }
 
 impl Complete {
     pub(crate) fn new(runtime: Runtime, reports: mpsc::UnboundedReceiver<Report>) -> Self {
-        Self { runtime, reports, kept: Arc::new([]), after: None }
+        Self { runtime, reports, kept: Arc::new([]), may_wait: true, after: None }
     }
 
     /// How many reports wait for the next step.
@@ -84,11 +86,18 @@ impl Stage for Complete {
             self.kept = reports.into();
         }
         let after = self.after;
-        let waiting =
-            self.runtime.store().read("complete.read", move |tx| tx.unsettled(after, BATCH)).await?;
+        // Another process may have left one to wait; this one knows of its own.
+        let waiting = if self.may_wait || !self.runtime.store().exclusive() {
+            self.runtime.store().read("complete.read", move |tx| tx.unsettled(after, BATCH)).await?
+        } else {
+            Vec::new()
+        };
         // A page at a time, or those that cannot be settled would keep the others from being looked at.
         let full = waiting.len() == BATCH as usize;
         let next = if full { waiting.last().map(|execution| execution.id) } else { None };
+        if waiting.is_empty() && after.is_none() {
+            self.may_wait = false;
+        }
         if self.kept.is_empty() && waiting.is_empty() {
             self.after = None;
             return Ok(Progress::Idle { due_at: None });
@@ -101,6 +110,7 @@ impl Stage for Complete {
         for report in &*self.kept {
             self.runtime.held().drop_grant(report.execution, report.grant);
         }
+        self.may_wait |= done.recorded > 0;
         let had_reports = !self.kept.is_empty();
         self.kept = Arc::new([]);
         self.after = next;

@@ -17,7 +17,7 @@ use domain::outcome::TurnResult;
 use domain::scope::Binding;
 use domain::store::StoreError;
 use domain::text::WorkKind;
-use extension::{Executor, RunError, Secret, Segment, Stopped};
+use extension::{Executor, InputView, RunError, Secret, Segment, Stopped};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -87,9 +87,11 @@ impl Stage for Execute {
         if claimed.is_empty() {
             return Ok(Progress::Idle { due_at: None });
         }
-        for Launch { claimed, lost } in claimed {
+        let ids = claimed.iter().map(|launch| launch.claimed.execution.id).collect();
+        let inputs = request::inputs_together(&self.runtime, ids).await;
+        for (Launch { claimed, lost }, inputs) in claimed.into_iter().zip(inputs) {
             let (id, grant) = (claimed.execution.id, claimed.grant);
-            attend(&self.runtime, id, grant, lost, launch(self.runtime.clone(), claimed));
+            attend(&self.runtime, id, grant, lost, launch(self.runtime.clone(), claimed, inputs));
         }
         Ok(Progress::Advanced)
     }
@@ -181,17 +183,21 @@ pub(crate) fn attend(
     });
 }
 
-async fn launch(runtime: Runtime, claim: Claimed) {
+async fn launch(runtime: Runtime, claim: Claimed, inputs: Option<Vec<InputView>>) {
     let Claimed { execution, kind, grant } = claim;
     let equipment = match runtime.equip(&execution).await {
         Ok(equipment) => equipment,
         Err(Unequipped::Failed(result)) => return runtime.report(execution.id, grant, result),
         Err(Unequipped::Store(error)) => return give_up(&runtime, &execution, grant, &error),
     };
-    let request = match request::build(&runtime, &execution, kind, &equipment).await {
-        Ok(request) => request,
-        Err(error) => return give_up(&runtime, &execution, grant, &error),
+    let inputs = match inputs {
+        Some(inputs) => inputs,
+        None => match request::inputs_alone(&runtime, execution.id).await {
+            Ok(inputs) => inputs,
+            Err(error) => return give_up(&runtime, &execution, grant, &error),
+        },
     };
+    let request = request::build(&execution, kind, inputs, &equipment);
     let host = pin::Host { runtime: runtime.clone(), execution: execution.id, grant };
     let run = equipment.executor.run(request, &host);
     follow(&runtime, &execution, grant, &equipment, execution.timeout, run).await;

@@ -1,7 +1,7 @@
 //! What an attempt is given: its inputs, in order, with their bodies as far as they fit.
 
 use domain::execution::Execution;
-use domain::id::Sequence;
+use domain::id::{ExecutionId, Sequence};
 use domain::store::{Snapshot, StoreError};
 use domain::text::WorkKind;
 use extension::{EventView, InputView, RunRequest};
@@ -14,15 +14,35 @@ const BODIES_BYTES_MAX: usize = 32 << 20;
 /// Inputs read at a time.
 const PAGE: u32 = 256;
 
-pub(super) async fn build(
-    runtime: &Runtime,
+/// What attempts that are launched together are given, read in one go. None for one that is left to be read
+/// alone: the batch is large, or something in it cannot be read.
+pub(super) async fn inputs_together(runtime: &Runtime, ids: Vec<ExecutionId>) -> Vec<Option<Vec<InputView>>> {
+    let count = ids.len();
+    let read = runtime.store().read("execute.read", move |tx| {
+        let mut all = Vec::with_capacity(ids.len());
+        let mut bytes = 0;
+        for id in ids {
+            let read = if bytes < BODIES_BYTES_MAX { Some(inputs(tx, id, &mut bytes)?) } else { None };
+            all.push(read);
+        }
+        Ok::<_, StoreError>(all)
+    });
+    // Whose fault it is comes out when each is read alone.
+    read.await.unwrap_or_else(|_error| vec![None; count])
+}
+
+/// What one attempt is given.
+pub(super) async fn inputs_alone(runtime: &Runtime, id: ExecutionId) -> Result<Vec<InputView>, StoreError> {
+    runtime.store().read("execute.read", move |tx| inputs(tx, id, &mut 0)).await
+}
+
+pub(super) fn build(
     execution: &Execution,
     kind: WorkKind,
+    inputs: Vec<InputView>,
     equipment: &Equipment,
-) -> Result<RunRequest, StoreError> {
-    let id = execution.id;
-    let inputs = runtime.store().read("execute.read", move |tx| inputs(tx, id)).await?;
-    Ok(RunRequest {
+) -> RunRequest {
+    RunRequest {
         execution: execution.id,
         attempt: execution.attempt,
         epoch: execution.epoch,
@@ -35,12 +55,16 @@ pub(super) async fn build(
         resource: equipment.binding.resource.clone(),
         secrets: equipment.secrets.clone(),
         timeout: execution.timeout,
-    })
+    }
 }
 
-fn inputs(tx: &mut dyn Snapshot, execution: domain::id::ExecutionId) -> Result<Vec<InputView>, StoreError> {
+/// Reads what an attempt consumed, and adds its bodies to `bytes`.
+fn inputs(
+    tx: &mut dyn Snapshot,
+    execution: ExecutionId,
+    bytes: &mut usize,
+) -> Result<Vec<InputView>, StoreError> {
     let mut views = Vec::new();
-    let mut bytes = 0;
     let mut after = Sequence::ZERO;
     loop {
         let page = tx.inputs_of(execution, after, PAGE)?;
@@ -52,9 +76,9 @@ fn inputs(tx: &mut dyn Snapshot, execution: domain::id::ExecutionId) -> Result<V
                 return Err(StoreError::Corrupt { table: "input", reason: "names no event".to_owned() });
             };
             let mut payload = None;
-            if bytes < BODIES_BYTES_MAX {
+            if *bytes < BODIES_BYTES_MAX {
                 payload = tx.payload(input.sequence)?;
-                bytes += payload.as_ref().map_or(0, |payload| payload.as_bytes().len());
+                *bytes += payload.as_ref().map_or(0, |payload| payload.as_bytes().len());
             }
             views.push(InputView { event: EventView::from(&event), payload });
         }
