@@ -78,7 +78,7 @@ impl Setting {
     /// A fresh, empty directory on the file system under test. None is deleted before the end: a file system
     /// may avoid what was deleted a moment ago, and looking past it would be measured as ours.
     fn fresh(&self, name: &str) -> PathBuf {
-        let path = (0..)
+        let path = (0..1_000_000)
             .map(|number| self.directory.join(format!("{name}-{number}")))
             .find(|path| !path.exists())
             .expect("there are numbers enough");
