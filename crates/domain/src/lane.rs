@@ -102,6 +102,13 @@ pub struct LaneBlock {
 /// Tries after which a failing Event is set aside, so that its lane goes on.
 pub const QUARANTINE_TRIES: i64 = 5;
 
+/// How long an Event waits that its scope keeps from being routed, before it is looked at again. An apply looks
+/// at once.
+pub const HELD_PAUSE: Duration = Duration::from_mins(1);
+
+/// How long an Event waits for an earlier one of its Work in another lane, before it is looked at again.
+pub const BEHIND_PAUSE: Duration = Duration::from_secs(1);
+
 /// The pause after the `tries`-th failure: 1, 2, 4, 8 seconds.
 pub fn retry_pause(tries: i64) -> Duration {
     let doublings = u32::try_from(tries.clamp(1, QUARANTINE_TRIES) - 1).expect("clamped to a few");

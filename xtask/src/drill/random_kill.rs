@@ -2,6 +2,7 @@
 //! accepted runs once, whatever was under way; what got no answer is sent again under its id and exists once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -28,6 +29,8 @@ const AHEAD_MAX: usize = 40;
 const LIFE_MAX: Duration = Duration::from_millis(300);
 /// The longest life of a daemon that is killed while it starts.
 const START_MAX: Duration = Duration::from_millis(120);
+/// What the daemon logs when it launches again what had not started.
+const RELAUNCHED: &str = "\"found\":\"relaunched\"";
 /// How long everything may take to run once nobody kills any more.
 const DRAIN_TIME_MAX: Duration = Duration::from_mins(2);
 
@@ -239,9 +242,12 @@ fn settle(site: &Site, api: &Api, accepted: &BTreeSet<String>) -> Result<Counts,
     }
     check(triggers.values().all(|count| *count == 1), || "an Event triggered two runs".to_owned())?;
     let taken_over = runs.iter().filter(|run| run["epoch"].as_i64() > Some(1)).count();
+    let log = fs::read_to_string(site.log()).unwrap_or_default();
+    let relaunched = log.lines().filter(|line| line.contains(RELAUNCHED)).count();
     Ok(vec![
         ("deliveries", accepted.len() as u64),
         ("runs", runs.len() as u64),
         ("taken over", taken_over as u64),
+        ("relaunched", relaunched as u64),
     ])
 }

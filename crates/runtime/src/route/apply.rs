@@ -1,12 +1,10 @@
 //! Applying answers: what was asked outside is revalidated here and written with its checkpoint.
 
-use std::time::Duration;
-
 use domain::decision::{Decision, Looked, Present};
 use domain::event::{Event, Key};
 use domain::id::{Generation, Sequence, WorkId};
 use domain::input::Input;
-use domain::lane::{self, LaneBlock, LaneId, QUARANTINE_TRIES};
+use domain::lane::{self, BEHIND_PAUSE, HELD_PAUSE, LaneBlock, LaneId, QUARANTINE_TRIES};
 use domain::route::{
     self, ActivePolicy, Checkpoint, CheckpointOutcome, Match, RouteAnswer, RouteEffect, RouteFacts,
     RouteRefusal, Routing,
@@ -18,12 +16,8 @@ use domain::work::Work;
 use crate::route::Candidate;
 use crate::stage::BATCH;
 
-/// How long an Event waits that its scope keeps from being routed, before it is looked at again.
-const HELD: Duration = Duration::from_mins(1);
 /// The most bytes of a handler's reason that are kept.
 const REASON_BYTES_MAX: usize = 1000;
-/// How long an Event waits for an earlier one of its Work in another lane, before it is looked at again.
-const BEHIND: Duration = Duration::from_secs(1);
 
 /// An Event with what the handlers said.
 #[derive(Debug, Clone)]
@@ -205,7 +199,7 @@ fn stand_behind(
     applied: &mut Applied,
 ) -> Result<(), StoreError> {
     let Some(event) = tx.event_at(first)? else { return Ok(()) };
-    let blocked_until = tx.now().after(HELD);
+    let blocked_until = tx.now().after(HELD_PAUSE);
     tx.put_lane_block(&LaneBlock {
         lane: item.candidate.lane,
         head: first,
@@ -455,7 +449,7 @@ fn release_lane(tx: &mut dyn Tx, lane: LaneId) -> Result<(), StoreError> {
         return tx.delete_lane_block(lane);
     };
     // Its head is on the list of candidates, so it need not become due.
-    let blocked_until = tx.now().after(HELD);
+    let blocked_until = tx.now().after(HELD_PAUSE);
     tx.put_lane_block(&LaneBlock {
         lane,
         head: last,
@@ -483,8 +477,8 @@ fn block(tx: &mut dyn Tx, item: &Item, failure: Failure, applied: &mut Applied) 
     }
     let pause = match (failure.counts, failure.code.as_str()) {
         (true, _) => lane::retry_pause(tries),
-        (false, "behind_earlier") => BEHIND,
-        (false, _) => HELD,
+        (false, "behind_earlier") => BEHIND_PAUSE,
+        (false, _) => HELD_PAUSE,
     };
     let blocked_until = tx.now().after(pause);
     tx.put_lane_block(&LaneBlock {

@@ -74,6 +74,24 @@ async fn an_announcement_reaches_the_route_that_names_it_and_never_its_own_work(
 }
 
 #[tokio::test]
+async fn an_attempt_ends_under_the_generation_it_began_under() {
+    let mut world = World::new().await;
+    world.deliver("d-1", "k").await;
+    world.run().await;
+    let run = world.executions().await[0].id;
+    let mut without = scope(ActivePolicy::Queue, 16);
+    without.bindings.clear();
+    without.routes.clear();
+    world.apply(without).await;
+    world.run().await;
+    world.end(run, Outcome::Completed).await;
+    let ended = world.execution(run).await;
+    assert_eq!((ended.state, ended.generation.number()), (ExecutionState::Completed, 1));
+    let announced = world.events("core.turn.ended").await;
+    assert_eq!(world.checkpoint(announced[0].id).await.unwrap().generation.number(), 2);
+}
+
+#[tokio::test]
 async fn an_announcement_may_start_work_of_another_key() {
     let mut declared = scope(ActivePolicy::Queue, 16);
     declared.routes = vec![route(
