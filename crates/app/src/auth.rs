@@ -1,4 +1,4 @@
-//! Who may talk to the daemon: the operator's token, and the user behind a socket.
+//! Who may talk to the daemon: the operator's token, a browser's session, and the user behind a socket.
 //!
 //! The token's text lies in the home, for the command line of the same user; the database knows only its
 //! digest. Digests are also kept in memory, so that a request costs a hash and no read.
@@ -7,6 +7,7 @@ use std::fmt;
 use std::fmt::Write as _;
 use std::sync::{PoisonError, RwLock};
 
+use domain::id::SessionId;
 use domain::store::{Store, StoreError, Token};
 use domain::time::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -16,6 +17,12 @@ use thiserror::Error;
 use crate::daemon::host;
 use crate::home::{Home, HomeError};
 
+pub(crate) mod code;
+pub(crate) mod cookie;
+pub(crate) mod label;
+pub(crate) mod page_name;
+pub(crate) mod session;
+
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 /// The most tokens that are known at once.
@@ -24,6 +31,20 @@ const TOKENS_MAX: u32 = 256;
 const OPERATOR: &str = "operator";
 /// What `Authorization` begins with, in lower case.
 const SCHEME: &str = "bearer ";
+
+/// Letters of what people may have to type, five bits each.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Under whose authority a request is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Authority {
+    /// Nobody's: what is asked for is open to all, such as the login page.
+    Nobody,
+    /// The operator's, by a token.
+    Operator,
+    /// The operator's in a browser, by a session.
+    Session(SessionId),
+}
 
 /// Why there is no operator's token.
 #[derive(Debug, Error)]
@@ -52,6 +73,28 @@ pub(crate) fn random_text() -> Result<String, TokenError> {
 /// The digest under which a token is stored.
 pub(crate) fn digest(token: &str) -> String {
     hex(&Sha256::digest(token.as_bytes()))
+}
+
+/// Makes a text of `N` random bytes, in letters that can be read out, typed, and stand in a host name.
+///
+/// # Errors
+/// [`TokenError::Random`].
+fn letters<const N: usize>() -> Result<String, TokenError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|_source| TokenError::Random)?;
+    let (mut text, mut bits, mut count) = (String::new(), 0_u32, 0_u32);
+    for byte in bytes {
+        (bits, count) = ((bits << 8) | u32::from(byte), count + 8);
+        while count >= 5 {
+            count -= 5;
+            text.push(char::from(ALPHABET[(bits >> count) as usize & 31]));
+        }
+        bits &= (1 << count) - 1;
+    }
+    if count > 0 {
+        text.push(char::from(ALPHABET[(bits << (5 - count)) as usize & 31]));
+    }
+    Ok(text)
 }
 
 fn hex(bytes: &[u8]) -> String {

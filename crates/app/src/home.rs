@@ -134,6 +134,11 @@ impl Home {
         self.root.join("host")
     }
 
+    /// The name that the page is served under.
+    pub(crate) fn page_name(&self) -> PathBuf {
+        self.root.join("page-name")
+    }
+
     /// Where attempts have their files.
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")

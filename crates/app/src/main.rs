@@ -10,6 +10,7 @@ mod auth;
 mod daemon;
 mod listener;
 mod api;
+mod pages;
 mod view;
 mod client;
 mod cli;

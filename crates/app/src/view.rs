@@ -8,6 +8,8 @@ pub(crate) mod word;
 pub(crate) mod event;
 pub(crate) mod work;
 pub(crate) mod run;
+pub(crate) mod clock;
+pub(crate) mod look;
 pub(crate) mod change;
 pub(crate) mod why;
 

@@ -102,7 +102,13 @@ pub(crate) struct KnownSecrets(BTreeMap<String, Secret>);
 
 impl KnownSecrets {
     pub(crate) fn of(name: &str, value: &str) -> Self {
-        Self(BTreeMap::from([(name.to_owned(), Secret::new(value.to_owned()))]))
+        let mut secrets = Self::default();
+        secrets.add(name, value);
+        secrets
+    }
+
+    pub(crate) fn add(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), Secret::new(value.to_owned()));
     }
 }
 

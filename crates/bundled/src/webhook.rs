@@ -3,14 +3,22 @@
 //! | key of the configuration | meaning |
 //! | --- | --- |
 //! | `namespace` | the source of everything it accepts; required |
-//! | `verify` | `{ hmac = { header, secret, prefix, encoding } }` or `{ token = { secret } }`; required |
-//! | `type` | an event type, or `{ header, prefix }` or `{ field, prefix }` to read it from; required |
-//! | `delivery_id` | `{ header }` or `{ field }` |
+//! | `verify` | `{ hmac = { header, secret, prefix, encoding } }`, `{ standard_webhooks = { secrets, tolerance_seconds } }` or `{ token = { secret } }`; required |
+//! | `type` | an event type, or `{ header, prefix }` or `{ field, prefix }` to read it from; required, but for `standard_webhooks`, where it is the body's `/type` |
+//! | `delivery_id` | `{ header }` or `{ field }`; not with `standard_webhooks` |
 //! | `key` | `{ field, prefix }`; the key's source is the namespace |
 //!
 //! A `field` is a JSON pointer into the body, a `prefix` is put before what was read. With `hmac` the header
 //! holds `prefix` and the HMAC-SHA-256 of the raw body, as `hex` (default) or `base64`. With `token` the URL
 //! is the secret: `/hooks/<scope>/<entry>/<token>`, and a wrong one looks like no entry at all.
+//!
+//! With `standard_webhooks` a request has the headers `webhook-id`, `webhook-timestamp` and `webhook-signature`
+//! of [Standard Webhooks](https://www.standardwebhooks.com). Each of the `secrets` is `whsec_` and 24 to 64 bytes
+//! in base64, and any of them may sign, so that a new one can be added before the old one is taken away. The
+//! time of the attempt may be `tolerance_seconds` (300; 1 to 3600) away from the daemon's clock, before or after.
+//! Signatures of the kind `v1` are checked; those of other kinds, such as `v1a`, are skipped. An id holds no full
+//! stop, as the specification advises. `webhook-id` is the delivery id: an attempt that is repeated with a new
+//! time is a duplicate, and one that comes again with another body is too, so the first body stands.
 //!
 //! A delivery is accepted once under its id. Without `delivery_id` that is the sender's `Idempotency-Key`,
 //! else its `X-Request-Id`, else a fresh one, which makes every request a delivery of its own: a sender that
@@ -18,6 +26,7 @@
 //! read from the body.
 
 mod entry;
+mod standard;
 #[cfg(test)]
 mod tests;
 mod verify;

@@ -142,6 +142,10 @@ id_type!(
     /// An Execution: one attempt at a Work.
     ExecutionId, "run"
 );
+id_type!(
+    /// A session of a browser.
+    SessionId, "session"
+);
 
 macro_rules! counter_type {
     ($(#[$doc:meta])* $name:ident, $first:literal) => {
@@ -260,6 +264,11 @@ impl IdMaker {
     /// A fresh Execution id.
     pub fn execution(&mut self, now: Timestamp) -> ExecutionId {
         ExecutionId(self.next(now))
+    }
+
+    /// A fresh session id.
+    pub fn session(&mut self, now: Timestamp) -> SessionId {
+        SessionId(self.next(now))
     }
 }
 

@@ -27,6 +27,7 @@ pub mod ownership;
 pub mod execution;
 pub mod outcome;
 pub mod feed;
+pub mod session;
 pub mod store;
 
 #[cfg(test)]

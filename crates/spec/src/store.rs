@@ -114,6 +114,10 @@ macro_rules! for_each_store_case {
             token_is_found_by_its_digest
             revoked_token_is_gone
             digest_belongs_to_one_token
+            session_reads_back_as_written
+            session_is_seen_and_keeps_the_rest
+            ended_session_is_gone
+            session_digest_belongs_to_one_session
             feed_tells_each_transition_once
             feed_is_silent_about_anything_but_states
             feed_tells_each_checkpoint

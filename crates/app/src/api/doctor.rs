@@ -21,6 +21,14 @@ const NAMED_MAX: usize = 5;
 
 /// The state of the daemon.
 pub(crate) async fn status(daemon: &Arc<Daemon>) -> Answer {
+    Ok(json(&glance(daemon).await?))
+}
+
+/// The state of the daemon at a glance.
+///
+/// # Errors
+/// What reading the store answers.
+pub(crate) async fn glance(daemon: &Daemon) -> Result<StatusBody, Failure> {
     let rows = daemon.store().read("status", rows).await.map_err(Failure::from)?;
     let addresses = daemon.addresses();
     let file = daemon.home().config().unwrap_or_else(|error| {
@@ -28,7 +36,7 @@ pub(crate) async fn status(daemon: &Arc<Daemon>) -> Answer {
         None
     });
     let text = |address: std::net::SocketAddr| address.to_string();
-    Ok(json(&StatusBody {
+    Ok(StatusBody {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: daemon.started_at().to_string(),
         now: daemon.store().now().to_string(),
@@ -43,7 +51,7 @@ pub(crate) async fn status(daemon: &Arc<Daemon>) -> Answer {
         blocked: rows.blocked,
         lanes: rows.lanes,
         store: facts(daemon).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-    }))
+    })
 }
 
 struct Rows {

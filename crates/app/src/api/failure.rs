@@ -83,6 +83,11 @@ impl Failure {
         self.code
     }
 
+    /// What to do next, in one sentence.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// The answer.
     pub(crate) fn into_response(self) -> Response<Body> {
         let status = self.code.status();

@@ -32,22 +32,28 @@ pub(crate) enum Operation {
 
 /// A path and a method.
 #[derive(Debug)]
-pub(crate) struct Route {
+pub(crate) struct Route<O: 'static = Operation> {
     /// The method.
     pub(crate) method: Method,
     /// The path; `{id}` is one segment and `{*path}` is the rest.
     pub(crate) path: &'static str,
     /// What it asks for.
-    pub(crate) operation: Operation,
+    pub(crate) operation: O,
     /// The query parameters it takes.
     pub(crate) query: &'static [&'static str],
 }
 
-const fn get(path: &'static str, operation: Operation, query: &'static [&'static str]) -> Route {
+/// A path that is read, with the query parameters it takes.
+pub(crate) const fn get<O: Copy>(
+    path: &'static str,
+    operation: O,
+    query: &'static [&'static str],
+) -> Route<O> {
     Route { method: Method::GET, path, operation, query }
 }
 
-const fn post(path: &'static str, operation: Operation) -> Route {
+/// A path that something is sent to.
+pub(crate) const fn post<O: Copy>(path: &'static str, operation: O) -> Route<O> {
     Route { method: Method::POST, path, operation, query: &[] }
 }
 
@@ -93,20 +99,30 @@ pub(crate) static ROUTES: [Route; 21] = [
 
 /// Where a path leads.
 #[derive(Debug)]
-pub(crate) enum Found<'p> {
+pub(crate) enum Found<'p, O: 'static = Operation> {
     /// To this route, with the raw text of what stands for its `{...}`s.
-    Route(&'static Route, [&'p str; 2]),
+    Route(&'static Route<O>, [&'p str; 2]),
     /// The path is known, with another method.
     OtherMethod(&'static str),
     /// Nowhere.
     Nothing,
 }
 
-/// Finds the route of a request. `HEAD` is answered as `GET`.
+/// Whether a path belongs to the interface; every other is a page's.
+pub(crate) fn is_interface(path: &str) -> bool {
+    matches!(path.split('/').nth(1), Some("v1" | "healthz" | "metrics"))
+}
+
+/// Finds the route of a request in the interface's table.
 pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
+    find_in(&ROUTES, method, path)
+}
+
+/// Finds the route of a request in a table. `HEAD` is answered as `GET`.
+pub(crate) fn find_in<'p, O>(routes: &'static [Route<O>], method: &Method, path: &'p str) -> Found<'p, O> {
     let method = if *method == Method::HEAD { &Method::GET } else { method };
     let mut others = (false, false);
-    for route in &ROUTES {
+    for route in routes {
         let Some(captures) = captures(route.path, path) else { continue };
         if route.method == *method {
             return Found::Route(route, captures);

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::body::Body;
 use super::failure::Failure;
-use super::query::{self, Cursor};
+use super::query::{self, Cursor, Query};
 use super::resolve;
 use super::server::{Answer, Asked, Refused, json, read};
 use super::wire::{EventBody, LaneBody, Page, RunBody, WhyBody};
@@ -33,7 +33,14 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Lists runs, newest first.
 pub(crate) async fn list(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
-    let query = &asked.query;
+    Ok(json(&find(daemon, &asked.query).await?))
+}
+
+/// The runs that a query asks for, newest first.
+///
+/// # Errors
+/// `bad_request` when the query cannot be read, and what reading the store answers.
+pub(crate) async fn find(daemon: &Daemon, query: &Query) -> Result<Page<RunBody>, Failure> {
     let limit = query.limit()?;
     let mut filter = ExecutionFilter {
         scope: query.parsed("scope")?,
@@ -43,7 +50,7 @@ pub(crate) async fn list(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
         before: query.cursor(Cursor::Runs)?.map(ExecutionId::from_number),
     };
     let (key, work) = (query.key()?, query.text("work").map(str::to_owned));
-    let page = read(daemon, "runs", move |tx| {
+    read(daemon, "runs", move |tx| {
         if let Some(work) = work {
             filter.work = Some(resolve::work(tx, &work)?);
         }
@@ -63,8 +70,7 @@ pub(crate) async fn list(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
         }
         Ok(Page { items, next })
     })
-    .await?;
-    Ok(json(&page))
+    .await
 }
 
 fn state(word: &str) -> Result<ExecutionState, Failure> {

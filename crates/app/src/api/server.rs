@@ -19,12 +19,23 @@ use super::route::{self, Found, Operation, Route};
 use super::{config, doctor, events, metrics, openapi, runs, stream, work};
 use crate::daemon::Daemon;
 use crate::error_code::ErrorCode;
+use crate::pages;
+use crate::pages::route::Page;
 
 /// What is answered, or why not.
 pub(crate) type Answer = Result<Response<Body>, Failure>;
 
 /// The most bytes of a request's body where nothing else is said.
 const BODY_BYTES_MAX: usize = 2 << 20;
+
+/// What a request that was let in wants.
+#[derive(Debug)]
+enum Wanted {
+    /// Something of the interface.
+    Operation(Operation, Asked),
+    /// A page.
+    Page(Page, Asked),
+}
 
 /// A request that was let in.
 #[derive(Debug)]
@@ -125,10 +136,11 @@ impl Server {
         // The path names what was tried; a query may hold anything and is left out.
         let tried = (request.method().clone(), request.uri().path().to_owned());
         let mut response = match self.let_in(request, peer) {
-            Ok((operation, asked)) => {
+            Ok(Wanted::Operation(operation, asked)) => {
                 let answered = self.dispatch(operation, asked).await;
                 answered.unwrap_or_else(Failure::into_response)
             }
+            Ok(Wanted::Page(page, asked)) => pages::answer(&self.daemon, page, asked).await,
             Err(failure) => {
                 let (method, path) = tried;
                 tracing::info!(code = %failure.code(), %method, path, "a request was refused");
@@ -143,9 +155,12 @@ impl Server {
     }
 
     /// Decides from the head alone. What is not let in learns nothing about which paths there are.
-    fn let_in(&self, request: Request<Incoming>, peer: Peer) -> Result<(Operation, Asked), Failure> {
+    fn let_in(&self, request: Request<Incoming>, peer: Peer) -> Result<Wanted, Failure> {
         let (parts, body) = request.into_parts();
         posture::admit_address(&parts, peer, self.hosts.as_ref())?;
+        if !route::is_interface(parts.uri.path()) {
+            return self.let_in_page(parts, body);
+        }
         let found = route::find(&parts.method, parts.uri.path());
         if !matches!(found, Found::Route(Route { operation: Operation::Health, .. }, _)) {
             posture::admit_origin(&parts)?;
@@ -162,7 +177,23 @@ impl Server {
         };
         let query = Query::read(parts.uri.query(), route.query)?;
         let captures = [decode(captures[0])?, decode(captures[1])?];
-        Ok((route.operation, Asked { parts, body, query, captures }))
+        Ok(Wanted::Operation(route.operation, Asked { parts, body, query, captures }))
+    }
+
+    /// As [`Self::let_in`], for a page.
+    fn let_in_page(&self, parts: Parts, body: Incoming) -> Result<Wanted, Failure> {
+        let (route, captures) = match pages::route::find(&parts.method, parts.uri.path()) {
+            Found::Route(route, captures) => (route, captures),
+            Found::OtherMethod(allow) => return Err(Failure::method(allow)),
+            Found::Nothing => return Err(Failure::not_found("there is no such page")),
+        };
+        posture::admit_origin(&parts)?;
+        if route.operation != Page::Asset {
+            posture::admit_token(&parts.headers, self.daemon.tokens(), self.daemon.store().now())?;
+        }
+        let query = Query::read(parts.uri.query(), route.query)?;
+        let captures = [decode(captures[0])?, decode(captures[1])?];
+        Ok(Wanted::Page(route.operation, Asked { parts, body, query, captures }))
     }
 
     async fn dispatch(&self, operation: Operation, asked: Asked) -> Answer {

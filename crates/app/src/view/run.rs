@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use domain::time::Timestamp;
 
-use super::{Field, Tone, Word, time, word};
+use super::look::{self, Family, Look};
+use super::{Field, time};
 use crate::api::wire::RunBody;
 
 /// A line of a list of runs.
 #[derive(Debug, Clone)]
 pub(crate) struct RunRow {
     pub(crate) id: String,
-    pub(crate) state: Word,
+    pub(crate) look: Look,
     pub(crate) trigger: String,
     pub(crate) keys: String,
     pub(crate) took: String,
@@ -22,7 +23,7 @@ impl RunRow {
     pub(crate) fn new(run: &RunBody, now: Timestamp) -> Self {
         Self {
             id: run.id.clone(),
-            state: state(run),
+            look: look(run),
             trigger: run.trigger.event_type.clone(),
             keys: super::keys(&run.keys),
             took: took(run, now).map(time::span).unwrap_or_default(),
@@ -32,15 +33,16 @@ impl RunRow {
 }
 
 /// Its state; one that is being found out about, or whose processes may live on, says so.
-fn state(run: &RunBody) -> Word {
+pub(crate) fn look(run: &RunBody) -> Look {
+    let look = look::state(&run.state);
     if run.unstopped {
-        Word::new(format!("{}, not stopped", run.state), Tone::Bad)
+        look.but("not stopped").of(Family::Need, "i-need")
     } else if run.recovering {
-        Word::new(format!("{}, recovering", run.state), Tone::Active)
+        look.but("recovering")
     } else if run.settling {
-        Word::new(format!("{}, settling", run.state), Tone::Active)
+        look.but("settling")
     } else {
-        word::state(&run.state)
+        look
     }
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn took(run: &RunBody, now: Timestamp) -> Option<Duration> {
 
 /// Everything there is to say about a run.
 pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
-    let mut fields = vec![Field::new("run", run.id.as_str()), Field::new("state", state(run))];
+    let mut fields = vec![Field::new("run", run.id.as_str()), Field::new("state", look(run).word())];
     if let Some(summary) = &run.summary {
         fields.push(Field::new("summary", summary.as_str()));
     }

@@ -6,6 +6,7 @@ use extension::{
 };
 use serde_json::Value;
 
+use super::standard;
 use super::verify::Verify;
 use crate::table::Table;
 
@@ -55,9 +56,22 @@ impl Entry {
         let table = Table::root(&entry.config, &known, &mut problems);
         let namespace = table.namespace("namespace", &mut problems);
         let verify = Verify::read(&table, &entry.secret_names, &mut problems);
-        let event_type = TypeSource::read(&table, &mut problems);
+        let is_standard = matches!(verify, Some(Verify::Standard(_)));
+        let event_type = if is_standard && table.get("type").is_none() {
+            // Where the bodies that Standard Webhooks recommends have it.
+            Some(TypeSource::Read { place: Place::Field("/type".to_owned()), prefix: String::new() })
+        } else {
+            TypeSource::read(&table, &mut problems)
+        };
         let id = table.table("delivery_id", &["header", "field"], &mut problems);
-        let delivery_id = id.and_then(|id| Place::read(&id, &mut problems));
+        let mut delivery_id = id.and_then(|id| Place::read(&id, &mut problems));
+        if is_standard {
+            if table.get("delivery_id").is_some() {
+                let message = "must be left out: the id is `webhook-id`, which is signed";
+                problems.push(ConfigProblem::at(table.path("delivery_id"), message));
+            }
+            delivery_id = Some(Place::Header(standard::ID.to_owned()));
+        }
         let key = table.table("key", &["field", "prefix"], &mut problems);
         let key = key.and_then(|key| KeyField::read(&key, &mut problems));
         match (namespace, verify, event_type) {

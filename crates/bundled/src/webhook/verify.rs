@@ -4,8 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use extension::{ConfigProblem, HttpDelivery, IngressRefusal, Secrets};
 
+use super::standard::Standard;
 use crate::signature;
 use crate::table::Table;
+
+/// The ways there are, for messages.
+const WAYS: &str = "`hmac`, `standard_webhooks` or `token`";
 
 /// What a request must show.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ pub(super) enum Verify {
         /// The name of the secret.
         secret: String,
     },
+    /// The headers of Standard Webhooks.
+    Standard(Standard),
 }
 
 /// How bytes are written.
@@ -43,14 +49,16 @@ impl Verify {
         secret_names: &[String],
         problems: &mut Vec<ConfigProblem>,
     ) -> Option<Self> {
-        let Some(verify) = table.table("verify", &["hmac", "token"], problems) else {
-            problems.push(ConfigProblem::at(table.path("verify"), "is required: `hmac` or `token`"));
+        let known = ["hmac", "standard_webhooks", "token"];
+        let Some(verify) = table.table("verify", &known, problems) else {
+            problems.push(ConfigProblem::at(table.path("verify"), format!("is required: {WAYS}")));
             return None;
         };
+        let standard = verify.table("standard_webhooks", &["secrets", "tolerance_seconds"], problems);
         let hmac = verify.table("hmac", &["header", "secret", "prefix", "encoding"], problems);
         let token = verify.table("token", &["secret"], problems);
-        match (hmac, token) {
-            (Some(hmac), None) => {
+        match (hmac, standard, token) {
+            (Some(hmac), None, None) => {
                 const ENCODINGS: &[(&str, Encoding)] =
                     &[("hex", Encoding::Hex), ("base64", Encoding::Base64)];
                 let header = hmac.need_text("header", problems).map(str::to_ascii_lowercase);
@@ -59,11 +67,14 @@ impl Verify {
                 let secret = hmac.secret("secret", secret_names, problems);
                 Some(Self::Hmac { header: header?, prefix, encoding, secret: secret? })
             }
-            (None, Some(token)) => {
+            (None, Some(standard), None) => {
+                Standard::read(&standard, secret_names, problems).map(Self::Standard)
+            }
+            (None, None, Some(token)) => {
                 Some(Self::Token { secret: token.secret("secret", secret_names, problems)? })
             }
-            (Some(_), Some(_)) | (None, None) => {
-                problems.push(ConfigProblem::at(verify.own_path(), "must be either `hmac` or `token`"));
+            (_hmac, _standard, _token) => {
+                problems.push(ConfigProblem::at(verify.own_path(), format!("must be one of {WAYS}")));
                 None
             }
         }
@@ -73,6 +84,7 @@ impl Verify {
         match self {
             Self::Hmac { .. } => "a signature of the body",
             Self::Token { .. } => "a secret address",
+            Self::Standard(_) => "signatures as of Standard Webhooks",
         }
     }
 
@@ -93,6 +105,12 @@ impl Verify {
                 } else {
                     Err(IngressRefusal::NotFound)
                 }
+            }
+            Self::Standard(standard) => {
+                if !request.path_tail.is_empty() {
+                    return Err(IngressRefusal::NotFound);
+                }
+                standard.check(request, secrets).await
             }
             Self::Hmac { header, prefix, encoding, secret } => {
                 if !request.path_tail.is_empty() {

@@ -1,5 +1,7 @@
-//! Tokens, of which only digests are kept.
+//! Tokens and sessions, of which only digests are kept.
 
+use crate::id::SessionId;
+use crate::session::Session;
 use crate::store::StoreError;
 use crate::time::Timestamp;
 
@@ -16,20 +18,32 @@ pub struct Token {
     pub expires_at: Option<Timestamp>,
 }
 
-/// Reading tokens.
+/// Reading tokens and sessions.
 pub trait AccessReads {
     /// The token with this digest.
     fn token(&mut self, digest: &str) -> Result<Option<Token>, StoreError>;
 
     /// Every token, oldest first, at most `limit`.
     fn tokens(&mut self, limit: u32) -> Result<Vec<Token>, StoreError>;
+
+    /// Every session, oldest first, at most `limit`; expired ones stand among them until they are removed.
+    fn sessions(&mut self, limit: u32) -> Result<Vec<Session>, StoreError>;
 }
 
-/// Writing tokens.
+/// Writing tokens and sessions.
 pub trait AccessWrites {
     /// Adds a token.
     fn insert_token(&mut self, token: &Token) -> Result<(), StoreError>;
 
     /// Revokes a token. False when there is none with this digest.
     fn delete_token(&mut self, digest: &str) -> Result<bool, StoreError>;
+
+    /// Adds a session.
+    fn insert_session(&mut self, session: &Session) -> Result<(), StoreError>;
+
+    /// Writes when a session was seen and when it expires. False when it is gone.
+    fn update_session(&mut self, session: &Session) -> Result<bool, StoreError>;
+
+    /// Ends a session. False when there is none with this id.
+    fn delete_session(&mut self, id: SessionId) -> Result<bool, StoreError>;
 }

@@ -246,6 +246,15 @@ const FIRST: &[&str] = &[
         created_at {int} NOT NULL,
         expires_at {int}
     ) {clustered}",
+    // At most a few dozen rows, read whole; the digest is unique as a belt.
+    "CREATE TABLE session (
+        id {int} PRIMARY KEY,
+        digest {text} NOT NULL UNIQUE,
+        label {text} NOT NULL,
+        created_at {int} NOT NULL,
+        last_seen_at {int} NOT NULL,
+        expires_at {int} NOT NULL
+    ) {table}",
     // No index by time: rows stand in the order of commits, which is the order of time, so that pruning
     // takes them from the front. It would cost every transition a page.
     "CREATE TABLE feed (

@@ -53,7 +53,7 @@ pub(crate) fn table(runs: &[RunBody], context: &Context) -> Table {
         let row = RunRow::new(run, context.now);
         table.row([
             row.id.into(),
-            row.state,
+            row.look.word(),
             row.started.into(),
             row.took.into(),
             row.trigger.into(),
