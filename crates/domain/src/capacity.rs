@@ -17,9 +17,21 @@ pub enum Blocker {
     ScopeDisabled(ScopeName),
     /// The scope or the binding is not in the configuration in force; the next apply may bring it back.
     Unconfigured(ScopeName),
+    /// It waits out a failed attempt; see [`crate::retry`].
+    Backoff(ScopeName),
+    /// It failed too often in a row, and an operator decides.
+    Exhausted(ScopeName),
 }
 
 impl Blocker {
+    /// Whether a configuration that is put in force may remove it.
+    pub const fn is_of_configuration(&self) -> bool {
+        match self {
+            Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::Unconfigured(_) => true,
+            Self::Backoff(_) | Self::Exhausted(_) => false,
+        }
+    }
+
     /// Reads a stored text.
     ///
     /// # Errors
@@ -32,6 +44,8 @@ impl Blocker {
             "scope_full" => Ok(Self::ScopeFull(scope)),
             "scope_disabled" => Ok(Self::ScopeDisabled(scope)),
             "unconfigured" => Ok(Self::Unconfigured(scope)),
+            "backoff" => Ok(Self::Backoff(scope)),
+            "exhausted" => Ok(Self::Exhausted(scope)),
             _ => Err(unknown),
         }
     }
@@ -43,6 +57,8 @@ impl fmt::Display for Blocker {
             Self::ScopeFull(scope) => write!(f, "scope_full:{scope}"),
             Self::ScopeDisabled(scope) => write!(f, "scope_disabled:{scope}"),
             Self::Unconfigured(scope) => write!(f, "unconfigured:{scope}"),
+            Self::Backoff(scope) => write!(f, "backoff:{scope}"),
+            Self::Exhausted(scope) => write!(f, "exhausted:{scope}"),
         }
     }
 }
@@ -58,7 +74,9 @@ mod tests {
         for blocker in [
             Blocker::ScopeFull(scope.clone()),
             Blocker::ScopeDisabled(scope.clone()),
-            Blocker::Unconfigured(scope),
+            Blocker::Unconfigured(scope.clone()),
+            Blocker::Backoff(scope.clone()),
+            Blocker::Exhausted(scope),
         ] {
             assert_eq!(Blocker::parse(&blocker.to_string()).unwrap(), blocker);
         }

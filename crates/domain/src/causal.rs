@@ -1,10 +1,16 @@
-//! Causal chains: where an Event's ancestry comes from, and what its chain has published.
+//! Causal chains: where an Event's ancestry comes from, and how far a chain may go.
 //!
-//! Depth and the per-minute count are written for every derived Event from the first release on. The limits
-//! that refuse one stand in the settings and come with the rules that enforce them.
+//! A chain has bounds that are pinned when its root is accepted and travel with it, so that no scope further
+//! down can raise them: how deep it may get, and how many derived Events its root may have in a UTC minute.
+//! The window is fixed, so a burst across a minute's border may have twice the allowance.
+
+use std::fmt;
+
+use thiserror::Error;
 
 use crate::event::{Causation, Event};
 use crate::id::{EventId, ExecutionId};
+use crate::scope::Settings;
 use crate::time::Timestamp;
 
 /// Where a delivery's ancestry comes from. Only the runtime makes one; a client cannot choose it.
@@ -21,19 +27,72 @@ pub enum Origin {
     },
 }
 
+/// How far a chain may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The deepest an Event may stand; a root stands at zero.
+    pub max_depth: u32,
+    /// The most derived Events the root may have in one UTC minute.
+    pub per_minute: u32,
+}
+
+impl Bounds {
+    /// Those of a scope.
+    pub const fn of(settings: &Settings) -> Self {
+        Self { max_depth: settings.causal_max_depth, per_minute: settings.causal_per_minute }
+    }
+}
+
+/// A chain may not go further. What it was to become is not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum CausalRefusal {
+    /// It would stand too deep.
+    #[error("the chain is {depth} Events deep already, which is its `causal_max_depth`")]
+    Depth {
+        /// The deepest it may stand.
+        depth: u32,
+    },
+    /// Its root has had its share of this minute.
+    #[error("the chain has had {per_minute} Events in this minute, which is its `causal_per_minute`")]
+    Rate {
+        /// The share of a minute.
+        per_minute: u32,
+    },
+}
+
+impl CausalRefusal {
+    /// The stable word.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Depth { .. } => "depth_limit",
+            Self::Rate { .. } => "rate_limit",
+        }
+    }
+}
+
 impl Causation {
     /// The chain of an Event `id` that begins one.
-    pub const fn root(id: EventId) -> Self {
-        Self { parent: None, root: id, depth: 0 }
+    pub const fn root(id: EventId, bounds: Bounds) -> Self {
+        Self { parent: None, root: id, depth: 0, bounds }
     }
 
     /// The chain of an Event that `parent` caused.
-    pub const fn derived(parent: &Event) -> Self {
-        Self {
-            parent: Some(parent.id),
-            root: parent.causation.root,
-            depth: parent.causation.depth.saturating_add(1),
+    ///
+    /// # Errors
+    /// [`CausalRefusal::Depth`] when it would stand too deep.
+    pub fn derived(parent: &Event) -> Result<Self, CausalRefusal> {
+        let before = parent.causation;
+        let depth = before.depth.saturating_add(1);
+        if depth > i64::from(before.bounds.max_depth) {
+            return Err(CausalRefusal::Depth { depth: before.bounds.max_depth });
         }
+        Ok(Self { parent: Some(parent.id), root: before.root, depth, bounds: before.bounds })
+    }
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} deep, {} a minute", self.max_depth, self.per_minute)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::causal::Origin;
+use crate::causal::{Bounds, CausalRefusal, Origin};
 use crate::event::{Causation, Event, Key, Payload};
 use crate::id::{EventId, Sequence, WorkId};
 use crate::text::{DeliveryId, EventType, ScopeName, SourceName};
@@ -46,7 +46,7 @@ pub enum Authority {
 }
 
 /// What the store knows that bears on one delivery.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct AcceptFacts {
     /// The Work that the delivery names, when it exists.
     pub target: Option<Work>,
@@ -54,6 +54,15 @@ pub struct AcceptFacts {
     pub key_owner: Option<WorkId>,
     /// The parent Event of a derived delivery.
     pub parent: Option<Event>,
+    /// How far a chain may go that begins with this delivery.
+    pub bounds: Bounds,
+}
+
+impl AcceptFacts {
+    /// Nothing is known but how far a chain of its scope may go.
+    pub const fn new(bounds: Bounds) -> Self {
+        Self { target: None, key_owner: None, parent: None, bounds }
+    }
 }
 
 /// Why a delivery was refused. Nothing is stored.
@@ -82,6 +91,9 @@ pub enum AcceptRefusal {
     /// The parent of a derived delivery is not an accepted Event.
     #[error("the Event {0} that would be its cause was never accepted")]
     UnknownParent(EventId),
+    /// Its chain may not go further.
+    #[error(transparent)]
+    Causal(#[from] CausalRefusal),
 }
 
 impl AcceptRefusal {
@@ -94,6 +106,7 @@ impl AcceptRefusal {
             Self::ScopeMismatch { .. } => "scope_mismatch",
             Self::KeyMismatch(_) => "key_mismatch",
             Self::UnknownParent(_) => "unknown_parent",
+            Self::Causal(refusal) => refusal.code(),
         }
     }
 }
@@ -146,10 +159,10 @@ pub fn admit(
         }
     }
     let (causation, emitted_by) = match delivery.origin {
-        Origin::Root => (Causation::root(delivery.id), None),
+        Origin::Root => (Causation::root(delivery.id, facts.bounds), None),
         Origin::Derived { parent, emitted_by } => {
             let parent = facts.parent.as_ref().ok_or(AcceptRefusal::UnknownParent(parent))?;
-            (Causation::derived(parent), emitted_by)
+            (Causation::derived(parent)?, emitted_by)
         }
     };
     Ok(Event {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::causal::Bounds;
 use crate::id::{EventId, ExecutionId, Sequence, WorkId};
 use crate::text::{DeliveryId, EventType, ExternalId, ScopeName, SourceName};
 use crate::time::Timestamp;
@@ -28,6 +29,8 @@ pub struct Causation {
     pub root: EventId,
     /// How many Events lie between it and the root, itself included; zero for a root.
     pub depth: i64,
+    /// How far the chain may go, as it was when the root was accepted.
+    pub bounds: Bounds,
 }
 
 /// An accepted envelope.

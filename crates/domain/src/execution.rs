@@ -107,6 +107,8 @@ pub struct Execution {
     pub trigger: EventId,
     /// The trigger's place in the order of acceptance.
     pub trigger_sequence: Sequence,
+    /// The attempt that it repeats after a failure.
+    pub retry_of: Option<ExecutionId>,
     /// The binding it runs by.
     pub binding: BindingName,
     /// The executor of that binding.

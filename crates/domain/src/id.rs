@@ -143,6 +143,10 @@ id_type!(
     ExecutionId, "run"
 );
 id_type!(
+    /// A timer.
+    TimerId, "timer"
+);
+id_type!(
     /// A session of a browser.
     SessionId, "session"
 );
@@ -264,6 +268,11 @@ impl IdMaker {
     /// A fresh Execution id.
     pub fn execution(&mut self, now: Timestamp) -> ExecutionId {
         ExecutionId(self.next(now))
+    }
+
+    /// A fresh timer id.
+    pub fn timer(&mut self, now: Timestamp) -> TimerId {
+        TimerId(self.next(now))
     }
 
     /// A fresh session id.

@@ -26,6 +26,8 @@ pub mod lease;
 pub mod ownership;
 pub mod execution;
 pub mod outcome;
+pub mod retry;
+pub mod timer;
 pub mod feed;
 pub mod session;
 pub mod store;

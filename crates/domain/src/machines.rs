@@ -12,6 +12,7 @@ use crate::execution::{Execution, ExecutionState, Handle};
 use crate::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Revision, Sequence, WorkId};
 use crate::lease::{Grant, Lease};
 use crate::outcome::Outcome;
+use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{BindingName, ExecutorName, ScopeName, WorkKind};
 use crate::time::Timestamp;
 use crate::work::{AfterAttempt, Lifecycle, Queue, Work, WorkState};
@@ -38,6 +39,8 @@ pub(crate) fn work(state: WorkState, queue: Queue) -> Work {
         state,
         queue,
         queued_at: before,
+        failures: 0,
+        eligibility: Eligibility::Clear,
         revision: Revision::from_number(3),
         attempts: 1,
         created_at: before,
@@ -59,6 +62,7 @@ pub(crate) fn execution() -> Execution {
         recovering: false,
         trigger: EventId::from_number(1),
         trigger_sequence: Sequence::FIRST,
+        retry_of: None,
         binding: BindingName::known("shell"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,
@@ -122,7 +126,17 @@ fn show_work(work: &Work) -> String {
     let queued = if work.queued_at == NOW { ", queued now" } else { "" };
     let ended = if work.ended_at == Some(NOW) { ", ended now" } else { "" };
     let state = work.state.as_str();
-    format!("{state} {queue}, revision {}, attempts {}{queued}{ended}", work.revision, work.attempts)
+    let waits = match work.eligibility {
+        Eligibility::Clear => "",
+        Eligibility::Backoff { .. } => ", waits to be tried again",
+        Eligibility::Due { .. } => ", to be tried again",
+        Eligibility::Exhausted { .. } => ", exhausted",
+    };
+    let failures = if work.failures == 0 { String::new() } else { format!(", failures {}", work.failures) };
+    format!(
+        "{state} {queue}, revision {}, attempts {}{failures}{waits}{queued}{ended}",
+        work.revision, work.attempts
+    )
 }
 
 fn words<T, E: std::error::Error>(result: Result<T, E>) -> Answer<T> {
@@ -133,7 +147,14 @@ fn finish(work: Work, execution: ExecutionId, after: AfterAttempt) -> Answer<Wor
     words(work.finish(execution, after, NOW))
 }
 
-const WORK_COMMANDS: [Command<Work>; 9] = [
+/// The wait after the live attempt's failure.
+const BACKOFF: Eligibility = Eligibility::Backoff { failed: LIVE, due_at: NOW };
+/// The Event that ends it.
+const RETRY: Sequence = Sequence::from_number(9);
+/// No further try.
+const EXHAUSTED: Eligibility = Eligibility::Exhausted { failed: LIVE, because: Exhaustion::Budget };
+
+const WORK_COMMANDS: [Command<Work>; 15] = [
     Command { name: "enqueue", apply: |work| words(work.enqueue(NOW)) },
     Command { name: "claim", apply: |work| words(work.claim(LIVE)).map(|(work, _attempt)| work) },
     Command {
@@ -149,6 +170,21 @@ const WORK_COMMANDS: [Command<Work>; 9] = [
         name: "finish, no input",
         apply: |work| finish(work, LIVE, AfterAttempt::Ready { pending: false }),
     },
+    Command {
+        name: "finish, failing, input",
+        apply: |work| finish(work, LIVE, AfterAttempt::Failing { pending: true, eligibility: BACKOFF }),
+    },
+    Command {
+        name: "finish, failing",
+        apply: |work| finish(work, LIVE, AfterAttempt::Failing { pending: false, eligibility: EXHAUSTED }),
+    },
+    Command { name: "finish, failed", apply: |work| finish(work, LIVE, AfterAttempt::Failed) },
+    Command { name: "retry due", apply: |work| words(work.retry_due(LIVE, RETRY, NOW)) },
+    Command {
+        name: "retry due, other attempt",
+        apply: |work| words(work.retry_due(ExecutionId::from_number(4), RETRY, NOW)),
+    },
+    Command { name: "retry requested", apply: |work| words(work.retry_requested(LIVE, RETRY, NOW)) },
     Command { name: "finish, completed", apply: |work| finish(work, LIVE, AfterAttempt::Completed) },
     Command {
         name: "finish, other attempt",
@@ -164,6 +200,34 @@ fn every_state_and_command_of_a_work() {
         ("idle", work(WorkState::Ready, Queue::Idle)),
         ("runnable", work(WorkState::Ready, Queue::Runnable)),
         ("blocked", work(WorkState::Ready, full)),
+        (
+            "waits to be tried again",
+            Work { eligibility: BACKOFF, failures: 1, ..work(WorkState::Ready, Queue::Idle) },
+        ),
+        (
+            "waits, with input",
+            Work {
+                eligibility: BACKOFF,
+                failures: 1,
+                ..work(WorkState::Ready, Queue::Blocked(Blocker::Backoff(ScopeName::known("main"))))
+            },
+        ),
+        (
+            "to be tried again",
+            Work {
+                eligibility: Eligibility::Due { failed: LIVE, event: RETRY },
+                failures: 1,
+                ..work(WorkState::Ready, Queue::Runnable)
+            },
+        ),
+        (
+            "exhausted, with input",
+            Work {
+                eligibility: EXHAUSTED,
+                failures: 3,
+                ..work(WorkState::Ready, Queue::Blocked(Blocker::Exhausted(ScopeName::known("main"))))
+            },
+        ),
         ("running", work(WorkState::Running { execution: LIVE }, Queue::Idle)),
         ("completed", work(WorkState::Completed, Queue::Idle)),
         ("failed", work(WorkState::Failed, Queue::Idle)),

@@ -3,8 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::execution::ExecutionState;
-use crate::id::EventId;
-use crate::work::{AfterAttempt, Lifecycle};
+use std::time::Duration;
+
+use crate::id::{EventId, ExecutionId};
+use crate::retry::{self, AfterFailure, Eligibility, Exhaustion};
+use crate::time::Timestamp;
+use crate::work::{AfterAttempt, Lifecycle, Work};
 
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -73,6 +77,10 @@ pub struct TurnResult {
     /// A status the turn declares, announced as it is. The runtime knows none of the words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
+    /// After how many seconds a failed attempt is worth another try, as far as the executor can tell. What lies
+    /// outside the bounds of [`retry::HINT_MAX`] is ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_seconds: Option<u64>,
     /// What it used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
@@ -96,6 +104,7 @@ impl TurnResult {
             code: None,
             exit_status: None,
             status: None,
+            retry_after_seconds: None,
             usage: Vec::new(),
             artifacts: Vec::new(),
             consumed_inputs: Vec::new(),
@@ -119,67 +128,69 @@ pub enum Settlement {
 
 /// What the end of an attempt makes of its Work.
 ///
-/// A Work completes only when no input is pending and none is on its way. A failed attempt leaves it ready;
-/// its next input, or an operator, starts the next one.
-pub const fn settlement(lifecycle: Lifecycle, outcome: Outcome, pending: bool, unrouted: bool) -> Settlement {
-    let completes = match (lifecycle, outcome) {
-        (Lifecycle::Once | Lifecycle::RunOnce, Outcome::Completed)
-        | (Lifecycle::RunOnce, Outcome::Handoff) => true,
-        (Lifecycle::Standing, Outcome::Completed | Outcome::Handoff | Outcome::Failed)
-        | (Lifecycle::Once, Outcome::Handoff | Outcome::Failed)
-        | (Lifecycle::RunOnce, Outcome::Failed) => false,
-    };
-    if !completes || pending {
-        Settlement::Now(AfterAttempt::Ready { pending })
-    } else if unrouted {
-        Settlement::AwaitLane
-    } else {
-        Settlement::Now(AfterAttempt::Completed)
+/// A Work completes only when no input is pending and none is on its way, and fails for good likewise: what was
+/// accepted for it is never passed over. Otherwise a failure arms a retry, or leaves it to an operator.
+#[derive(Debug, Clone, Copy)]
+pub struct Ending<'a> {
+    /// The Work.
+    pub work: &'a Work,
+    /// The attempt that ends.
+    pub execution: ExecutionId,
+    /// What it reported.
+    pub result: &'a TurnResult,
+    /// How its scope treats failures.
+    pub policy: retry::Policy,
+    /// Whether input is pending.
+    pub pending: bool,
+}
+
+impl Ending<'_> {
+    /// Decides at `now`. `unrouted` says whether accepted input that leads to this Work is not routed yet; it is
+    /// asked only where a Work would end.
+    ///
+    /// # Errors
+    /// What `unrouted` answers.
+    pub fn settle<E>(
+        &self,
+        now: Timestamp,
+        unrouted: impl FnOnce() -> Result<bool, E>,
+    ) -> Result<Settlement, E> {
+        let wanted = self.wanted(now);
+        let ends = match wanted {
+            AfterAttempt::Completed | AfterAttempt::Failed => true,
+            AfterAttempt::Ready { .. } | AfterAttempt::Failing { .. } => false,
+        };
+        Ok(if ends && unrouted()? { Settlement::AwaitLane } else { Settlement::Now(wanted) })
+    }
+
+    fn wanted(&self, now: Timestamp) -> AfterAttempt {
+        let pending = self.pending;
+        match (self.work.lifecycle, self.result.outcome) {
+            (_, Outcome::Failed) => self.after_failure(now),
+            (Lifecycle::Once | Lifecycle::RunOnce, Outcome::Completed)
+            | (Lifecycle::RunOnce, Outcome::Handoff)
+                if !pending =>
+            {
+                AfterAttempt::Completed
+            }
+            (_, Outcome::Completed | Outcome::Handoff) => AfterAttempt::Ready { pending },
+        }
+    }
+
+    fn after_failure(&self, now: Timestamp) -> AfterAttempt {
+        let (pending, failed) = (self.pending, self.execution);
+        let failures = self.work.failures.saturating_add(1);
+        let hint = self.result.retry_after_seconds.map(Duration::from_secs);
+        let exhausted = Eligibility::Exhausted { failed, because: Exhaustion::Budget };
+        let eligibility = match retry::after_failure(self.work.lifecycle, failures, self.policy, hint) {
+            AfterFailure::NextInput => Eligibility::Clear,
+            AfterFailure::Again(delay) => Eligibility::Backoff { failed, due_at: now.after(delay) },
+            AfterFailure::Terminal if !pending => return AfterAttempt::Failed,
+            AfterFailure::Terminal | AfterFailure::Exhausted => exhausted,
+        };
+        AfterAttempt::Failing { pending, eligibility }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Outcome, Settlement, settlement};
-    use crate::work::{AfterAttempt, Lifecycle};
-
-    #[track_caller]
-    fn check(lifecycle: Lifecycle, outcome: Outcome, pending: bool, unrouted: bool, expect: Settlement) {
-        assert_eq!(settlement(lifecycle, outcome, pending, unrouted), expect);
-    }
-
-    const COMPLETED: Settlement = Settlement::Now(AfterAttempt::Completed);
-    const IDLE: Settlement = Settlement::Now(AfterAttempt::Ready { pending: false });
-    const NEXT: Settlement = Settlement::Now(AfterAttempt::Ready { pending: true });
-
-    #[test]
-    fn a_work_completes_only_without_pending_or_unrouted_input() {
-        check(Lifecycle::Once, Outcome::Completed, false, false, COMPLETED);
-        check(Lifecycle::Once, Outcome::Completed, true, false, NEXT);
-        check(Lifecycle::Once, Outcome::Completed, true, true, NEXT);
-        check(Lifecycle::Once, Outcome::Completed, false, true, Settlement::AwaitLane);
-        check(Lifecycle::RunOnce, Outcome::Handoff, false, true, Settlement::AwaitLane);
-    }
-
-    #[test]
-    fn a_handoff_completes_only_what_runs_once() {
-        check(Lifecycle::Once, Outcome::Handoff, false, false, IDLE);
-        check(Lifecycle::RunOnce, Outcome::Handoff, false, false, COMPLETED);
-        check(Lifecycle::Standing, Outcome::Handoff, false, false, IDLE);
-    }
-
-    #[test]
-    fn standing_work_outlives_its_attempts() {
-        for outcome in [Outcome::Completed, Outcome::Handoff, Outcome::Failed] {
-            check(Lifecycle::Standing, outcome, false, true, IDLE);
-            check(Lifecycle::Standing, outcome, true, false, NEXT);
-        }
-    }
-
-    #[test]
-    fn a_failure_ends_no_work() {
-        for lifecycle in [Lifecycle::Once, Lifecycle::RunOnce, Lifecycle::Standing] {
-            check(lifecycle, Outcome::Failed, false, false, IDLE);
-        }
-    }
-}
+mod tests;

@@ -120,7 +120,11 @@ mod tests {
         let mut sessions: Vec<Session> = (1..SESSIONS_MAX).map(live).collect();
         assert_eq!(make_room(&sessions, now), [], "there is room for one more");
         sessions.push(live(SESSIONS_MAX));
-        assert_eq!(make_room(&sessions, now), [SessionId::from_number(64)], "the one that was unused for longest");
+        assert_eq!(
+            make_room(&sessions, now),
+            [SessionId::from_number(64)],
+            "the one that was unused for longest"
+        );
         sessions.push(session(0, START));
         assert_eq!(make_room(&sessions, now), [SessionId::from_number(0), SessionId::from_number(64)]);
     }

@@ -23,7 +23,9 @@ pub mod config;
 pub mod event;
 pub mod execution;
 pub mod feed;
+pub mod kv;
 pub mod route;
+pub mod timer;
 pub mod work;
 
 pub use access::{AccessReads, AccessWrites, Token};
@@ -31,12 +33,22 @@ pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Stranded};
 pub use feed::{FeedReads, FeedWrites};
+pub use kv::{KvReads, KvRow, KvWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
+pub use timer::{TimerReads, TimerWrites};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
 
 /// A consistent snapshot, to read from.
 pub trait Snapshot:
-    EventReads + RouteReads + WorkReads + ExecutionReads + ConfigReads + AccessReads + FeedReads
+    EventReads
+    + RouteReads
+    + WorkReads
+    + ExecutionReads
+    + TimerReads
+    + KvReads
+    + ConfigReads
+    + AccessReads
+    + FeedReads
 {
     /// The moment of the snapshot or, in a transaction, its admission time.
     fn now(&self) -> Timestamp;
@@ -44,7 +56,16 @@ pub trait Snapshot:
 
 /// One transaction: a snapshot that can be written, alone.
 pub trait Tx:
-    Snapshot + EventWrites + RouteWrites + WorkWrites + ExecutionWrites + ConfigWrites + AccessWrites + FeedWrites
+    Snapshot
+    + EventWrites
+    + RouteWrites
+    + WorkWrites
+    + ExecutionWrites
+    + TimerWrites
+    + KvWrites
+    + ConfigWrites
+    + AccessWrites
+    + FeedWrites
 {
     /// Takes the next sequence. Sequences are in the order of commits; gaps are allowed.
     fn next_sequence(&mut self) -> Sequence;
@@ -284,6 +305,11 @@ impl Store {
     /// The store's clock.
     pub fn now(&self) -> Timestamp {
         self.backend.now()
+    }
+
+    /// Whether the engine has a figure of this name to tell.
+    pub fn facts_say(&self, name: &str) -> bool {
+        self.backend.facts().iter().any(|(known, _value)| *known == name)
     }
 
     /// This process's life on this database.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::capacity::Blocker;
-use crate::id::{Attempt, ExecutionId, Revision, WorkId};
+use crate::id::{Attempt, ExecutionId, Revision, Sequence, WorkId};
+use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{ScopeName, WorkKind};
 use crate::time::Timestamp;
 
@@ -109,6 +110,10 @@ pub struct Work {
     pub queue: Queue,
     /// Since when it stands in that queue; the order of starts.
     pub queued_at: Timestamp,
+    /// How many of its attempts have failed in a row.
+    pub failures: u32,
+    /// What those failures mean for the next attempt.
+    pub eligibility: Eligibility,
     /// How often it was written.
     pub revision: Revision,
     /// How many attempts it has had; the number of its newest one.
@@ -137,6 +142,15 @@ pub enum WorkRefusal {
     /// No input is pending.
     #[error("the Work has no pending input")]
     Idle,
+    /// It waits out a failure, or failed too often.
+    #[error("the Work failed and waits; `open-conduit work retry` starts its next run")]
+    Ineligible,
+    /// The failure that was named is not the one it waits out.
+    #[error("the Work does not wait to be tried again after that run")]
+    StaleRetry,
+    /// Its newest attempt did not fail.
+    #[error("the Work's last run did not fail, so there is nothing to try again")]
+    NothingToRetry,
 }
 
 /// How an attempt's end leaves its Work.
@@ -147,8 +161,17 @@ pub enum AfterAttempt {
         /// Whether input is pending.
         pending: bool,
     },
+    /// Nonterminal, after a failure.
+    Failing {
+        /// Whether input is pending.
+        pending: bool,
+        /// What the failure means for the next attempt.
+        eligibility: Eligibility,
+    },
     /// Completed for good.
     Completed,
+    /// Failed for good.
+    Failed,
 }
 
 impl Work {
@@ -168,6 +191,8 @@ impl Work {
             state: WorkState::Ready,
             queue: Queue::Runnable,
             queued_at: now,
+            failures: 0,
+            eligibility: Eligibility::Clear,
             revision: Revision::FIRST,
             attempts: 0,
             created_at: now,
@@ -183,7 +208,7 @@ impl Work {
         match self.state {
             WorkState::Ready => {
                 if self.queue == Queue::Idle {
-                    self.queue = Queue::Runnable;
+                    self.queue = self.queue_for_input();
                     self.queued_at = now;
                 }
             }
@@ -195,10 +220,10 @@ impl Work {
         Ok(self.bumped())
     }
 
-    /// Starts the next attempt.
+    /// Starts the next attempt. What it repeats is [`Eligibility::failed`] of the Work before.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when the Work has ended, runs, or has nothing to run for.
+    /// [`WorkRefusal`] when the Work has ended, runs, has nothing to run for, or waits out a failure.
     pub fn claim(mut self, execution: ExecutionId) -> Result<(Self, Attempt), WorkRefusal> {
         match self.state {
             WorkState::Ready => {}
@@ -211,8 +236,12 @@ impl Work {
             Queue::Idle => return Err(WorkRefusal::Idle),
             Queue::Runnable | Queue::Blocked(_) => {}
         }
+        if !self.eligibility.admits() {
+            return Err(WorkRefusal::Ineligible);
+        }
         self.state = WorkState::Running { execution };
         self.queue = Queue::Idle;
+        self.eligibility = Eligibility::Clear;
         self.attempts += 1;
         let attempt = Attempt::from_number(self.attempts);
         Ok((self.bumped(), attempt))
@@ -221,9 +250,12 @@ impl Work {
     /// Moves a ready Work with input to the list of what it waits for. It keeps its place in time.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when the Work is not ready, or has no input.
+    /// [`WorkRefusal`] when the Work is not ready, has no input, or waits out a failure, which comes first.
     pub fn block(mut self, blocker: Blocker) -> Result<Self, WorkRefusal> {
         match (self.state, &self.queue) {
+            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) if !self.eligibility.admits() => {
+                Err(WorkRefusal::Ineligible)
+            }
             (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) => {
                 self.queue = Queue::Blocked(blocker);
                 Ok(self.bumped())
@@ -234,15 +266,100 @@ impl Work {
         }
     }
 
-    /// Takes a Work off the list it waited on, so that the scheduler looks at it again.
+    /// Takes a Work off the list it waited on, so that the scheduler looks at it again. One that waits out a
+    /// failure stays: room changes nothing about that.
     #[must_use]
     pub fn unblock(mut self) -> Self {
         match self.queue {
-            Queue::Blocked(_) => {
+            Queue::Blocked(_) if self.eligibility.admits() => {
                 self.queue = Queue::Runnable;
                 self.bumped()
             }
-            Queue::Idle | Queue::Runnable => self,
+            Queue::Idle | Queue::Runnable | Queue::Blocked(_) => self,
+        }
+    }
+
+    /// Ends the wait after the failure of `failed`: the Event at `event` is the next attempt's trigger.
+    ///
+    /// # Errors
+    /// [`WorkRefusal::StaleRetry`] when it waits out no failure or another one, and what else keeps it from
+    /// being tried again.
+    pub fn retry_due(
+        mut self,
+        failed: ExecutionId,
+        event: Sequence,
+        now: Timestamp,
+    ) -> Result<Self, WorkRefusal> {
+        self.require_ready()?;
+        match self.eligibility {
+            Eligibility::Backoff { failed: newest, .. } if newest == failed => {}
+            Eligibility::Clear
+            | Eligibility::Backoff { .. }
+            | Eligibility::Due { .. }
+            | Eligibility::Exhausted { .. } => return Err(WorkRefusal::StaleRetry),
+        }
+        self.eligibility = Eligibility::Due { failed, event };
+        Ok(self.runnable(now).bumped())
+    }
+
+    /// Asks for the next attempt after `last`, its newest one, on an operator's word: whatever stands against it
+    /// is cleared, and the failures are forgotten. The Event at `event` is the trigger.
+    ///
+    /// # Errors
+    /// [`WorkRefusal`] when it has ended, or runs.
+    pub fn retry_requested(
+        mut self,
+        last: ExecutionId,
+        event: Sequence,
+        now: Timestamp,
+    ) -> Result<Self, WorkRefusal> {
+        self.require_ready()?;
+        self.failures = 0;
+        self.eligibility = Eligibility::Due { failed: last, event };
+        Ok(self.runnable(now).bumped())
+    }
+
+    /// Gives the wait after the failure of `failed` up, as the Event that would have ended it was refused.
+    ///
+    /// # Errors
+    /// [`WorkRefusal::StaleRetry`] when it does not wait that failure out.
+    pub fn retry_refused(mut self, failed: ExecutionId, now: Timestamp) -> Result<Self, WorkRefusal> {
+        self.require_ready()?;
+        match self.eligibility {
+            Eligibility::Backoff { failed: newest, .. } if newest == failed => {}
+            Eligibility::Clear
+            | Eligibility::Backoff { .. }
+            | Eligibility::Due { .. }
+            | Eligibility::Exhausted { .. } => return Err(WorkRefusal::StaleRetry),
+        }
+        self.eligibility = Eligibility::Exhausted { failed, because: Exhaustion::Causal };
+        if self.queue != Queue::Idle {
+            self.queue = self.queue_for_input();
+            self.queued_at = now;
+        }
+        Ok(self.bumped())
+    }
+
+    const fn require_ready(&self) -> Result<(), WorkRefusal> {
+        match self.state {
+            WorkState::Ready => Ok(()),
+            WorkState::Running { .. } => Err(WorkRefusal::Running),
+            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => Err(self.terminal()),
+        }
+    }
+
+    fn runnable(mut self, now: Timestamp) -> Self {
+        self.queue = Queue::Runnable;
+        self.queued_at = now;
+        self
+    }
+
+    /// Where a ready Work with pending input stands.
+    fn queue_for_input(&self) -> Queue {
+        match self.eligibility {
+            Eligibility::Clear | Eligibility::Due { .. } => Queue::Runnable,
+            Eligibility::Backoff { .. } => Queue::Blocked(Blocker::Backoff(self.scope.clone())),
+            Eligibility::Exhausted { .. } => Queue::Blocked(Blocker::Exhausted(self.scope.clone())),
         }
     }
 
@@ -265,14 +382,17 @@ impl Work {
         }
         match after {
             AfterAttempt::Ready { pending } => {
-                self.state = WorkState::Ready;
-                self.queue = if pending { Queue::Runnable } else { Queue::Idle };
-                self.queued_at = now;
+                self.failures = 0;
+                self.rest(pending, Eligibility::Clear, now);
             }
-            AfterAttempt::Completed => {
-                self.state = WorkState::Completed;
-                self.queue = Queue::Idle;
-                self.ended_at = Some(now);
+            AfterAttempt::Failing { pending, eligibility } => {
+                self.failures = self.failures.saturating_add(1);
+                self.rest(pending, eligibility, now);
+            }
+            AfterAttempt::Completed => self.end(WorkState::Completed, now),
+            AfterAttempt::Failed => {
+                self.failures = self.failures.saturating_add(1);
+                self.end(WorkState::Failed, now);
             }
         }
         Ok(self.bumped())
@@ -285,13 +405,25 @@ impl Work {
     pub fn cancel(mut self, now: Timestamp) -> Result<Self, WorkRefusal> {
         match self.state {
             WorkState::Ready | WorkState::Running { .. } => {
-                self.state = WorkState::Cancelled;
-                self.queue = Queue::Idle;
-                self.ended_at = Some(now);
+                self.end(WorkState::Cancelled, now);
                 Ok(self.bumped())
             }
             WorkState::Completed | WorkState::Failed | WorkState::Cancelled => Err(self.terminal()),
         }
+    }
+
+    fn rest(&mut self, pending: bool, eligibility: Eligibility, now: Timestamp) {
+        self.state = WorkState::Ready;
+        self.eligibility = eligibility;
+        self.queue = if pending { self.queue_for_input() } else { Queue::Idle };
+        self.queued_at = now;
+    }
+
+    fn end(&mut self, state: WorkState, now: Timestamp) {
+        self.state = state;
+        self.queue = Queue::Idle;
+        self.eligibility = Eligibility::Clear;
+        self.ended_at = Some(now);
     }
 
     /// Holds what must be true of every Work, before it is written and after it is read.
@@ -307,6 +439,17 @@ impl Work {
                 panic!("{}: only a ready Work stands in a queue", self.id)
             }
         }
+        let waits = self.eligibility != Eligibility::Clear;
+        assert!(
+            !waits || self.state == WorkState::Ready,
+            "{}: only a ready Work waits out a failure",
+            self.id
+        );
+        assert!(
+            self.eligibility.admits() || self.queue != Queue::Runnable,
+            "{}: what waits out a failure is not runnable",
+            self.id
+        );
     }
 
     const fn terminal(&self) -> WorkRefusal {

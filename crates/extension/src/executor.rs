@@ -72,6 +72,8 @@ pub struct RunRequest {
     pub execution: ExecutionId,
     /// Its number.
     pub attempt: Attempt,
+    /// The attempt that it repeats after a failure.
+    pub retry_of: Option<ExecutionId>,
     /// The epoch of the claim.
     pub epoch: Epoch,
     /// Its Work.
@@ -80,9 +82,10 @@ pub struct RunRequest {
     pub kind: WorkKind,
     /// Its scope.
     pub scope: ScopeName,
-    /// The Event that triggered it; one of `inputs`.
+    /// The Event that triggered it; one of `inputs`. For an attempt that repeats another it is what triggered
+    /// the first of them.
     pub trigger: EventId,
-    /// What it takes in, in order of acceptance.
+    /// What it takes in, in order of acceptance; first, as context, what the attempts it repeats took in.
     pub inputs: Vec<InputView>,
     /// The binding's own configuration.
     pub config: Value,

@@ -11,6 +11,7 @@ use std::pin::Pin;
 pub use domain::event::{Key, Payload};
 pub use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Revision, Sequence, WorkId};
 pub use domain::outcome::{Artifact, Outcome, TurnResult, Usage};
+pub use domain::retry::HINT_MAX as RETRY_HINT_MAX;
 pub use domain::route::Match;
 pub use domain::scope::SecretRef;
 pub use domain::text::{

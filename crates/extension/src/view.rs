@@ -70,6 +70,8 @@ pub struct InputView {
     /// Its body. None when it was released, or when the batch is too large to hand over whole; the Event's
     /// id still leads to it.
     pub payload: Option<Payload>,
+    /// Whether an earlier attempt, which this one repeats, took it in already.
+    pub is_context: bool,
 }
 
 /// A scope.

@@ -4,15 +4,15 @@
 //! its payload, its chain's count and its place in the routing queue, or counts a redelivery. *Afterwards*
 //! hints routing.
 
-use domain::causal::{Origin, minute_of};
+use domain::causal::{Bounds, Origin};
 use domain::delivery::{self, AcceptFacts, AcceptRefusal, Acceptance, Authority, Delivery};
-use domain::event::Event;
 use domain::lane::LaneId;
 use domain::route::{Checkpoint, CheckpointOutcome};
 use domain::store::{Snapshot, StoreError, Tx, Unrouted};
 use domain::text::{Code, ScopeName};
 use thiserror::Error;
 
+use crate::causal::{self, Derived};
 use crate::node::Runtime;
 
 /// Why a delivery was not accepted. Nothing was stored.
@@ -80,11 +80,11 @@ impl Runtime {
             }
             return known.ok_or(AcceptError::UnknownScope(scope));
         }
-        let generation = active.number;
+        let (generation, bounds) = (active.number, active.bounds(&delivery.scope));
         let acceptance = self
             .store()
             .transact("accept", move |tx| {
-                let acceptance = accept(tx, &delivery)?;
+                let acceptance = accept(tx, &delivery, bounds)?;
                 if let (Acceptance::New { event, sequence }, Fate::Drop(code, reason)) = (acceptance, &fate) {
                     tx.route_off(&Checkpoint {
                         sequence,
@@ -120,8 +120,15 @@ impl Runtime {
 ///
 /// # Errors
 /// [`AcceptError`]; the caller undoes its transaction.
-pub(crate) fn accept(tx: &mut dyn Tx, delivery: &Delivery) -> Result<Acceptance, AcceptError> {
-    let facts = facts(tx, delivery)?;
+pub(crate) fn accept(
+    tx: &mut dyn Tx,
+    delivery: &Delivery,
+    bounds: Bounds,
+) -> Result<Acceptance, AcceptError> {
+    let facts = facts(tx, delivery, bounds)?;
+    if delivery.origin != Origin::Root {
+        return accept_derived(tx, delivery, &facts);
+    }
     let now = tx.now();
     let sequence = tx.next_sequence();
     let event = match delivery::admit(delivery, &facts, sequence, now) {
@@ -133,22 +140,36 @@ pub(crate) fn accept(tx: &mut dyn Tx, delivery: &Delivery) -> Result<Acceptance,
         let conflict = StoreError::Conflict { what: "a delivery that is both there and not" };
         return duplicate(tx, delivery)?.ok_or(AcceptError::Store(conflict));
     }
-    charge(tx, &event)?;
     tx.insert_unrouted(Unrouted { sequence, lane: LaneId::of_event(&event) })?;
     Ok(Acceptance::New { event: event.id, sequence })
 }
 
-/// Counts a derived Event against its chain.
-pub(crate) fn charge(tx: &mut dyn Tx, event: &Event) -> Result<(), StoreError> {
-    if event.causation.parent.is_some() {
-        tx.charge_root(event.causation.root, minute_of(event.accepted_at))?;
+fn accept_derived(
+    tx: &mut dyn Tx,
+    delivery: &Delivery,
+    facts: &AcceptFacts,
+) -> Result<Acceptance, AcceptError> {
+    match causal::derive(tx, delivery, facts)? {
+        Derived::Accepted(event) => {
+            let sequence = event.sequence;
+            tx.insert_unrouted(Unrouted { sequence, lane: LaneId::of_event(&event) })?;
+            Ok(Acceptance::New { event: event.id, sequence })
+        }
+        Derived::Duplicate => {
+            let conflict = StoreError::Conflict { what: "a delivery that is both there and not" };
+            duplicate(tx, delivery)?.ok_or(AcceptError::Store(conflict))
+        }
+        Derived::Refused(refusal) => Err(AcceptError::Refused(refusal)),
     }
-    Ok(())
 }
 
-/// What the store knows that bears on a delivery.
-pub(crate) fn facts(tx: &mut dyn Snapshot, delivery: &Delivery) -> Result<AcceptFacts, StoreError> {
-    let mut facts = AcceptFacts::default();
+/// What the store knows that bears on a delivery; `bounds` are those of its scope.
+pub(crate) fn facts(
+    tx: &mut dyn Snapshot,
+    delivery: &Delivery,
+    bounds: Bounds,
+) -> Result<AcceptFacts, StoreError> {
+    let mut facts = AcceptFacts::new(bounds);
     if let Some(work) = delivery.work {
         facts.target = tx.work(work)?;
         if let Some(key) = &delivery.key {

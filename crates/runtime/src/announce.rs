@@ -5,7 +5,7 @@
 //! the type by name, the checkpoint rides along too, and the routing stage never sees them.
 
 use domain::causal::Origin;
-use domain::delivery::{self, AcceptFacts, CORE_SOURCE, Delivery};
+use domain::delivery::{AcceptFacts, CORE_SOURCE, Delivery};
 use domain::event::Payload;
 use domain::execution::Execution;
 use domain::id::EventId;
@@ -17,7 +17,7 @@ use domain::text::{DeliveryId, EventType, SourceName};
 use domain::work::Work;
 use serde::Serialize;
 
-use crate::accept;
+use crate::causal::{self, Derived};
 use crate::generation::ActiveGeneration;
 
 /// The type of the Event that says a turn has ended.
@@ -72,16 +72,16 @@ pub(crate) fn turn_ended(
         payload: Payload::stored(json),
         origin: Origin::Derived { parent: execution.trigger, emitted_by: Some(execution.id) },
     };
-    let facts =
-        AcceptFacts { target: Some(work.clone()), key_owner: None, parent: tx.event(execution.trigger)? };
-    let (sequence, now) = (tx.next_sequence(), tx.now());
-    let Ok(event) = delivery::admit(&delivery, &facts, sequence, now) else {
-        return Ok(false);
+    let facts = AcceptFacts {
+        target: Some(work.clone()),
+        parent: tx.event(execution.trigger)?,
+        ..AcceptFacts::new(active.bounds(&execution.scope))
     };
-    if !tx.insert_event(&event, &delivery.payload)? {
-        return Ok(false);
-    }
-    accept::charge(tx, &event)?;
+    let event = match causal::derive(tx, &delivery, &facts)? {
+        Derived::Accepted(event) => event,
+        Derived::Duplicate | Derived::Refused(_) => return Ok(false),
+    };
+    let (sequence, now) = (event.sequence, event.accepted_at);
     let wanted = active.scope(&event.scope).is_some_and(|scope| {
         scope.routes.iter().any(|route| route.prepared.takes_announcement(&event.event_type))
     });

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::execution::Execution;
-use domain::id::{EventId, ExecutionId, Sequence};
+use domain::id::{EventId, ExecutionId, Sequence, TimerId};
 use domain::lane::LaneId;
 use domain::lease::Fenced;
-use domain::outcome::{Outcome, Settlement, TurnResult, settlement};
+use domain::outcome::{Ending, Outcome, Settlement, TurnResult};
+use domain::retry::Eligibility;
 use domain::store::{StoreError, Tx};
 use domain::text::ScopeName;
-use domain::work::{AfterAttempt, Work};
+use domain::timer::{Timer, TimerKind};
+use domain::work::{Queue, Work};
 use tokio::sync::mpsc;
 
 use crate::announce;
@@ -48,6 +50,13 @@ impl Complete {
     }
 }
 
+/// The ids that ending one attempt may need.
+#[derive(Debug, Clone, Copy)]
+struct Proposed {
+    event: EventId,
+    timer: TimerId,
+}
+
 /// What a step did.
 #[derive(Debug, Default)]
 struct Completed {
@@ -55,6 +64,7 @@ struct Completed {
     recorded: u64,
     stale: Vec<Fenced>,
     announced: bool,
+    armed: u64,
     ready: bool,
     broken: bool,
 }
@@ -65,6 +75,7 @@ impl Completed {
         self.recorded += other.recorded;
         self.stale.extend(other.stale);
         self.announced |= other.announced;
+        self.armed += other.armed;
         self.ready |= other.ready;
         self.broken |= other.broken;
     }
@@ -132,8 +143,9 @@ impl Complete {
     ) -> Result<Completed, StoreError> {
         let runtime = &self.runtime;
         let count = reports.len() + waiting.len();
-        let proposed: Vec<EventId> =
-            runtime.store().ids(|maker, now| (0..count).map(|_| maker.event(now)).collect());
+        let proposed: Vec<Proposed> = runtime.store().ids(|maker, now| {
+            (0..count).map(|_| Proposed { event: maker.event(now), timer: maker.timer(now) }).collect()
+        });
         let active = runtime.generations().active();
         runtime
             .store()
@@ -191,6 +203,9 @@ impl Complete {
             // Whoever reported has let go, and the lease of an attempt that goes on runs out.
             runtime.hints().recover.notify_one();
         }
+        if done.armed > 0 {
+            runtime.hints().wake.notify_one();
+        }
         if done.ready {
             runtime.hints().schedule.notify_one();
         }
@@ -207,7 +222,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn report(&mut self, tx: &mut dyn Tx, report: &Report, proposed: EventId) -> Result<(), StoreError> {
+    fn report(&mut self, tx: &mut dyn Tx, report: &Report, proposed: Proposed) -> Result<(), StoreError> {
         let Some(read) = tx.execution(report.execution)? else {
             return Err(StoreError::Corrupt {
                 table: "execution",
@@ -229,7 +244,7 @@ impl Step<'_> {
         &mut self,
         tx: &mut dyn Tx,
         waiting: &Execution,
-        proposed: EventId,
+        proposed: Proposed,
     ) -> Result<(), StoreError> {
         let Some(read) = tx.execution(waiting.id)? else { return Ok(()) };
         if read.state.is_terminal() || read.outcome.is_none() {
@@ -251,21 +266,20 @@ impl Step<'_> {
         read: &Execution,
         recorded: Execution,
         result: &TurnResult,
-        proposed: EventId,
+        proposed: Proposed,
     ) -> Result<(), StoreError> {
         let Some(work) = tx.work(read.work)? else {
             return Err(StoreError::Corrupt { table: "execution", reason: "names no work".to_owned() });
         };
-        let outcome = result.outcome;
-        let pending = !tx.pending_inputs(work.id, 1)?.is_empty();
-        // Only a Work that would end has to know what is on its way.
-        let after = match settlement(work.lifecycle, outcome, pending, false) {
-            Settlement::Now(AfterAttempt::Completed) => {
-                settlement(work.lifecycle, outcome, pending, unrouted(tx, &work)?)
-            }
-            decided @ (Settlement::Now(AfterAttempt::Ready { .. }) | Settlement::AwaitLane) => decided,
+        let ending = Ending {
+            work: &work,
+            execution: read.id,
+            result,
+            policy: self.active.retry_policy(&work.scope),
+            pending: !tx.pending_inputs(work.id, 1)?.is_empty(),
         };
-        let after = match after {
+        let now = tx.now();
+        let after = match ending.settle(now, || unrouted(tx, &work))? {
             Settlement::Now(after) => after,
             Settlement::AwaitLane => {
                 if &recorded != read {
@@ -275,15 +289,26 @@ impl Step<'_> {
                 return Ok(());
             }
         };
-        let now = tx.now();
         let ended = recorded.settle(now).expect("a live attempt with an outcome can be settled");
         let next = work.clone().finish(ended.id, after, now).expect("the live attempt is its Work's own");
         tx.update_execution(&ended, read)?;
         tx.update_work(&next, &work)?;
-        self.done.ready |= after == AfterAttempt::Ready { pending: true };
+        if let Eligibility::Backoff { failed, due_at } = next.eligibility {
+            let (scope, kind) = (work.scope.clone(), TimerKind::Retry { failed });
+            tx.insert_timer(&Timer {
+                id: proposed.timer,
+                kind,
+                scope,
+                work: work.id,
+                armed_at: now,
+                due_at,
+            })?;
+            self.done.armed += 1;
+        }
+        self.done.ready |= next.queue == Queue::Runnable;
         *self.freed.entry(work.scope.clone()).or_default() += 1;
-        self.done.announced |= announce::turn_ended(tx, self.active, proposed, &next, &ended, result)?;
-        self.done.ended.push(outcome);
+        self.done.announced |= announce::turn_ended(tx, self.active, proposed.event, &next, &ended, result)?;
+        self.done.ended.push(result.outcome);
         Ok(())
     }
 }

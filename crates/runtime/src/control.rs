@@ -7,9 +7,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::capacity::Blocker;
-use domain::execution::Execution;
-use domain::id::{ExecutionId, Generation, WorkId};
-use domain::store::{Priority, StoreError, Tx};
+use domain::causal::Origin;
+use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
+use domain::execution::{Execution, ExecutionState};
+use domain::id::{EventId, ExecutionId, Generation, WorkId};
+use domain::retry::RETRY_REQUESTED;
+use domain::store::{ExecutionFilter, Priority, StoreError, Tx};
+use domain::text::{DeliveryId, EventType, SourceName};
 use domain::work::{Queue, WorkRefusal, WorkState};
 use extension::Stopped;
 use thiserror::Error;
@@ -18,10 +22,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
-use crate::generation::ApplyError;
+use crate::generation::{ActiveGeneration, ApplyError};
 use crate::node::Runtime;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain};
+use crate::wake;
 
 /// How long a run that could not be stopped is left alone before the next try.
 pub(crate) const STOP_AGAIN: Duration = Duration::from_secs(30);
@@ -69,6 +74,7 @@ impl Runtime {
                     ended = Some(execution);
                 }
                 tx.update_work(&next, &work)?;
+                tx.delete_timers_of(id)?;
                 // A Work in the queue may have been offered the only room there is.
                 if ended.is_some() || work.queue == Queue::Runnable {
                     schedule::room_freed(tx, &work.scope, 1)?;
@@ -86,6 +92,22 @@ impl Runtime {
         Ok(Cancelled { execution: cancelled })
     }
 
+    /// Asks for the next attempt of a Work that has failed, on an operator's word: it is accepted as a
+    /// `core.retry.requested` Event under `delivery_id`, clears whatever wait or exhaustion there is, and begins
+    /// the failure budget anew.
+    ///
+    /// # Errors
+    /// [`ControlError`]; then nothing has changed.
+    pub async fn retry(&self, id: WorkId, delivery_id: DeliveryId) -> Result<Acceptance, ControlError> {
+        let proposed = self.store().ids(domain::id::IdMaker::event);
+        let active = self.generations().active();
+        let acceptance =
+            self.store().transact("retry", move |tx| retry(tx, &active, id, &delivery_id, proposed)).await?;
+        self.hints().schedule.notify_one();
+        self.hints().committed();
+        Ok(acceptance)
+    }
+
     /// Applies a configuration text as the next generation.
     ///
     /// # Errors
@@ -99,7 +121,8 @@ impl Runtime {
     /// Looks again at everything that the configuration kept from going on.
     pub(crate) async fn reconsider(&self) -> Result<(), StoreError> {
         let blockers = self.store().read("reconsider", |tx| tx.blockers(u32::MAX)).await?;
-        for (blocker, count) in blockers {
+        for (blocker, count) in blockers.into_iter().filter(|(blocker, _count)| blocker.is_of_configuration())
+        {
             // As many as there are now: the scheduler may put them back as fast as they come.
             let mut left = count.min(self.room_for(&blocker));
             while left > 0 {
@@ -137,8 +160,60 @@ impl Runtime {
             }
             // They all come back.
             Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
+            // No configuration brings them back.
+            Blocker::Backoff(_) | Blocker::Exhausted(_) => 0,
         }
     }
+}
+
+fn retry(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    id: WorkId,
+    delivery_id: &DeliveryId,
+    proposed: EventId,
+) -> Result<Acceptance, ControlError> {
+    let source = SourceName::known(MANUAL_SOURCE);
+    if let Some(known) = tx.event_of_delivery(&source, delivery_id)? {
+        let now = tx.now();
+        tx.count_redelivery(known.sequence, now)?;
+        return Ok(Acceptance::Duplicate { event: known.id, sequence: known.sequence });
+    }
+    let work = tx.work(id)?.ok_or(ControlError::UnknownWork(id))?;
+    let newest = ExecutionFilter { work: Some(id), ..ExecutionFilter::default() };
+    let last = tx.executions(&newest, 1)?.into_iter().next();
+    let last = last.filter(|last| match last.state {
+        // One that is live is refused by the Work, in better words.
+        ExecutionState::Launching
+        | ExecutionState::Running
+        | ExecutionState::Failed
+        | ExecutionState::Cancelled => true,
+        ExecutionState::Completed | ExecutionState::Handoff => false,
+    });
+    let last = last.ok_or(WorkRefusal::NothingToRetry)?;
+    let (sequence, now) = (tx.next_sequence(), tx.now());
+    let next = work.clone().retry_requested(last.id, sequence, now)?;
+    let delivery = Delivery {
+        id: proposed,
+        source,
+        delivery_id: delivery_id.clone(),
+        event_type: EventType::known(RETRY_REQUESTED),
+        scope: work.scope.clone(),
+        key: None,
+        work: Some(id),
+        occurred_at: None,
+        payload: wake::retry_payload(&work, &last),
+        origin: Origin::Root,
+    };
+    let facts = AcceptFacts { target: Some(work.clone()), ..AcceptFacts::new(active.bounds(&work.scope)) };
+    let event = delivery::admit(&delivery, &facts, sequence, now)
+        .expect("an operator's root that names a Work of its own scope");
+    if !tx.insert_event(&event, &delivery.payload)? {
+        return Err(StoreError::Conflict { what: "a delivery that is both there and not" }.into());
+    }
+    tx.delete_timers_of(id)?;
+    wake::begin_retry(tx, &work, &next, &last, (sequence, event.id), "retry_requested", active)?;
+    Ok(Acceptance::New { event: event.id, sequence })
 }
 
 /// Stops what ended while it still ran, until the end. Each is tried until it is established that it stopped.

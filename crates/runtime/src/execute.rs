@@ -17,7 +17,7 @@ use domain::outcome::TurnResult;
 use domain::scope::Binding;
 use domain::store::StoreError;
 use domain::text::WorkKind;
-use extension::{Executor, InputView, RunError, Secret, Segment, Stopped};
+use extension::{Executor, RunError, Secret, Segment, Stopped};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,8 @@ use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 pub(crate) mod pin;
 pub(crate) mod renew;
 mod request;
+
+use request::Given;
 
 /// A claimed attempt on its way to its executor.
 #[derive(Debug, Clone)]
@@ -87,11 +89,11 @@ impl Stage for Execute {
         if claimed.is_empty() {
             return Ok(Progress::Idle { due_at: None });
         }
-        let ids = claimed.iter().map(|launch| launch.claimed.execution.id).collect();
-        let inputs = request::inputs_together(&self.runtime, ids).await;
-        for (Launch { claimed, lost }, inputs) in claimed.into_iter().zip(inputs) {
+        let executions = claimed.iter().map(|launch| Arc::clone(&launch.claimed.execution)).collect();
+        let given = request::given_together(&self.runtime, executions).await;
+        for (Launch { claimed, lost }, given) in claimed.into_iter().zip(given) {
             let (id, grant) = (claimed.execution.id, claimed.grant);
-            attend(&self.runtime, id, grant, lost, launch(self.runtime.clone(), claimed, inputs));
+            attend(&self.runtime, id, grant, lost, launch(self.runtime.clone(), claimed, given));
         }
         Ok(Progress::Advanced)
     }
@@ -183,21 +185,21 @@ pub(crate) fn attend(
     });
 }
 
-async fn launch(runtime: Runtime, claim: Claimed, inputs: Option<Vec<InputView>>) {
+async fn launch(runtime: Runtime, claim: Claimed, given: Option<Given>) {
     let Claimed { execution, kind, grant } = claim;
     let equipment = match runtime.equip(&execution).await {
         Ok(equipment) => equipment,
         Err(Unequipped::Failed(result)) => return runtime.report(execution.id, grant, result),
         Err(Unequipped::Store(error)) => return give_up(&runtime, &execution, grant, &error),
     };
-    let inputs = match inputs {
-        Some(inputs) => inputs,
-        None => match request::inputs_alone(&runtime, execution.id).await {
-            Ok(inputs) => inputs,
+    let given = match given {
+        Some(given) => given,
+        None => match request::given_alone(&runtime, Arc::clone(&execution)).await {
+            Ok(given) => given,
             Err(error) => return give_up(&runtime, &execution, grant, &error),
         },
     };
-    let request = request::build(&execution, kind, inputs, &equipment);
+    let request = request::build(&execution, kind, given, &equipment);
     let host = pin::Host { runtime: runtime.clone(), execution: execution.id, grant };
     let run = equipment.executor.run(request, &host);
     follow(&runtime, &execution, grant, &equipment, execution.timeout, run).await;

@@ -4,11 +4,13 @@
 
 use std::sync::Arc;
 
+use domain::causal::Bounds;
 use domain::delivery::{self, Delivery};
 use domain::event::{Event, Key, Payload};
 use domain::id::{EventId, IdMaker, Sequence, WorkId};
 use domain::lane::LaneId;
 use domain::route::{ActivePolicy, CheckpointOutcome, RouteAnswer, RouteEffect};
+use domain::scope::Settings;
 use domain::store::{Snapshot, StoreError};
 use domain::text::{BindingName, Code, HandlerName, RouteName};
 
@@ -154,7 +156,13 @@ impl Runtime {
             return Err(AcceptError::UnknownScope(delivery.scope.clone()));
         }
         let proposed = self.store().ids(IdMaker::work);
-        let candidate = self.store().read("explain", move |tx| candidate(tx, subject, proposed)).await?;
+        let bounds = match &subject {
+            Subject::Described(delivery) => active.bounds(&delivery.scope),
+            // What is accepted has its own.
+            Subject::Accepted(_) => Bounds::of(&Settings::default()),
+        };
+        let candidate =
+            self.store().read("explain", move |tx| candidate(tx, subject, bounds, proposed)).await?;
         let Some(candidate) = candidate else { return Ok(None) };
         let item = evaluate::evaluate(self, active, candidate).await.item().await;
         let event = item.candidate.event.clone();
@@ -193,11 +201,12 @@ impl Runtime {
 fn candidate(
     tx: &mut dyn Snapshot,
     subject: Subject,
+    bounds: Bounds,
     proposed: WorkId,
 ) -> Result<Option<Candidate>, AcceptError> {
     let (event, payload) = match subject {
         Subject::Described(delivery) => {
-            let facts = accept::facts(tx, &delivery)?;
+            let facts = accept::facts(tx, &delivery, bounds)?;
             // Whatever waits to be routed was accepted before it.
             let sequence = Sequence::from_number(i64::MAX);
             (delivery::admit(&delivery, &facts, sequence, tx.now())?, delivery.payload)

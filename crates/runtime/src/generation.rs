@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use domain::causal::Bounds;
 use domain::id::Generation;
+use domain::retry::Policy;
+use domain::scope::Settings;
 use domain::scope::{Binding, EffectiveScope, Route};
 use domain::store::{GenerationRow, Store, StoreError};
 use domain::text::{BindingName, ScopeName};
@@ -96,6 +99,19 @@ impl ActiveGeneration {
             active.insert(name, ActiveScope { scope, routes });
         }
         Ok(Self { number, scopes: active })
+    }
+
+    /// How far a chain may go that begins in a scope.
+    pub fn bounds(&self, scope: &ScopeName) -> Bounds {
+        self.scope(scope)
+            .map_or_else(|| Bounds::of(&Settings::default()), |it| Bounds::of(&it.scope.settings))
+    }
+
+    /// How a scope treats failures. One that is no longer configured has the usual settings.
+    pub fn retry_policy(&self, scope: &ScopeName) -> Policy {
+        let usual = Settings::default();
+        let settings = self.scope(scope).map_or(&usual, |it| &it.scope.settings);
+        Policy { budget: settings.failure_budget, terminal: settings.terminal_on_exhaustion }
     }
 
     /// Whether any handler wants to see the Work that an Event is about.

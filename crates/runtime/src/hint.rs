@@ -13,6 +13,8 @@ pub struct Hints {
     pub execute: Notify,
     /// A result may be settled.
     pub complete: Notify,
+    /// A timer was armed.
+    pub wake: Notify,
     /// An attempt may have lost its authority.
     pub recover: Notify,
     /// Something ended that may still run.

@@ -1,9 +1,10 @@
 //! The stages that move an Event to a result, in the order it travels.
 //!
 //! ```text
-//!   accept ─► route ─► schedule ─► execute ─► complete
-//!                          ▲          │  ▲        │
-//!                          └──────────┼──┼────────┘
+//!   accept ─► route ─► schedule ─► execute ─► complete ─► wake
+//!                          ▲          │  ▲        │          │
+//!                          ├──────────┼──┼────────┘          │
+//!                          └──────────┼──┼───────────────────┘
 //!                                     ▼  │
 //!                                   recover
 //! ```
@@ -19,9 +20,11 @@ pub mod route;
 pub mod schedule;
 pub mod execute;
 pub mod complete;
+pub mod wake;
 pub mod recover;
 pub mod control;
 pub mod announce;
+mod causal;
 pub mod generation;
 pub mod registry;
 pub mod stage;

@@ -35,6 +35,10 @@ pub struct Metrics {
     pub recovered: Counter,
     /// What recovery did, by what it found.
     pub recoveries: Family<Outcome, Counter>,
+    /// Timers that became Events.
+    pub timers_fired: Counter,
+    /// Events that the bounds of their chain refused.
+    pub causal_refusals: Counter,
     /// Leases renewed.
     pub renewed: Counter,
     /// Leases found lost at renewal.
@@ -52,6 +56,8 @@ impl Metrics {
             ("runs_claimed", "Attempts claimed", &self.claimed),
             ("reports_stale", "Reports that came without authority and had no effect", &self.stale),
             ("runs_recovered", "Attempts claimed again because their lease was over", &self.recovered),
+            ("timers_fired", "Timers that became Events", &self.timers_fired),
+            ("causal_refusals", "Timers whose Event the bounds of its chain refused", &self.causal_refusals),
             ("leases_renewed", "Leases renewed", &self.renewed),
             ("leases_lost", "Leases found lost at renewal", &self.lost),
         ];

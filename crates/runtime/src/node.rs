@@ -26,6 +26,7 @@ use crate::registry::{Registry, SecretSource};
 use crate::route::Route;
 use crate::schedule::Schedule;
 use crate::stage;
+use crate::wake::{self, Wake};
 
 /// How the runtime is to run.
 #[derive(Clone)]
@@ -76,6 +77,8 @@ pub struct Stages {
     pub execute: Execute,
     /// From results to ended attempts.
     pub complete: Complete,
+    /// From due timers to the Events they become.
+    pub wake: Wake,
     /// From ended leases to what became of the attempts.
     pub recover: Recover,
 }
@@ -104,6 +107,7 @@ impl Runtime {
             schedule: Schedule::new(runtime.clone()),
             execute: Execute::new(runtime.clone(), claimed),
             complete: Complete::new(runtime.clone(), reported),
+            wake: Wake::new(runtime.clone()),
             recover: Recover::new(runtime.clone()),
         };
         (runtime, stages)
@@ -120,6 +124,9 @@ impl Runtime {
             // Nobody else can have the loops, so they need not be waited for.
             self.claim_loops().await?;
         }
+        if self.store().facts_say("clock_stepped_back_seconds") {
+            wake::rearm(self).await?;
+        }
         // A generation may have been stored by a process that died before it looked again at what waits.
         self.reconsider().await?;
         Ok(())
@@ -127,11 +134,12 @@ impl Runtime {
 
     /// Lets the stages run until [`Self::shutdown`].
     pub fn start(&self, stages: Stages) {
-        let Stages { route, schedule, execute, complete, recover } = stages;
+        let Stages { route, schedule, execute, complete, wake, recover } = stages;
         self.run(route, |hints| &hints.route);
         self.run(schedule, |hints| &hints.schedule);
         self.run(execute, |hints| &hints.execute);
         self.run(complete, |hints| &hints.complete);
+        self.run(wake, |hints| &hints.wake);
         self.run(recover, |hints| &hints.recover);
         self.spawn(own::run(self.clone(), self.0.end.clone()));
         self.spawn(renew::run(self.clone(), self.0.end.clone()));

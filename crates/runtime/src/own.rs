@@ -112,6 +112,7 @@ impl Runtime {
                     tracing::info!(epoch = %ownership.epoch, "this process runs the loops");
                     self.hints().route.notify_one();
                     self.hints().schedule.notify_one();
+                    self.hints().wake.notify_one();
                 }
                 Ok(Standing::Owner)
             }

@@ -12,6 +12,7 @@ use domain::execution::{Execution, ExecutionState};
 use domain::id::{Epoch, ExecutionId, Generation, Incarnation, WorkId};
 use domain::lease::{Grant, Lease};
 use domain::ownership::Tenure;
+use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
 use domain::text::ScopeName;
@@ -180,7 +181,14 @@ impl Step<'_> {
             self.done.blocked += tx.block_runnable(&work.scope, &full, MOVED_AT_ONCE)?;
             return Ok(());
         }
-        let Some(trigger) = tx.pending_inputs(work.id, 1)?.into_iter().next() else {
+        let trigger = match work.eligibility {
+            // What ended the wait after a failure comes first, whatever arrived meanwhile.
+            Eligibility::Due { event, .. } => tx.input(work.id, event)?,
+            Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
+                tx.pending_inputs(work.id, 1)?.into_iter().next()
+            }
+        };
+        let Some(trigger) = trigger else {
             return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
         };
         let Some(binding) = scope.bindings.get(&trigger.binding) else {
@@ -199,6 +207,7 @@ impl Step<'_> {
             recovering: false,
             trigger: trigger.event,
             trigger_sequence: trigger.sequence,
+            retry_of: work.eligibility.failed(),
             binding: binding.name.clone(),
             executor: binding.executor.clone(),
             generation: active.number,

@@ -7,6 +7,7 @@ mod runner {
 
     mod accept;
     mod capacity;
+    mod causal;
     mod complete;
     mod control;
     mod crash;
@@ -19,5 +20,6 @@ mod runner {
     mod shuffle;
     mod wake;
     mod recover;
+    mod retry;
     mod route;
 }

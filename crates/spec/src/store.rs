@@ -16,10 +16,12 @@ mod durability;
 mod event;
 mod execution;
 mod feed;
+mod kv;
 mod listing;
 mod ownership;
 mod route;
 mod sample;
+mod timer;
 mod together;
 mod transaction;
 mod work;
@@ -30,9 +32,11 @@ pub use self::durability::*;
 pub use self::event::*;
 pub use self::execution::*;
 pub use self::feed::*;
+pub use self::kv::*;
 pub use self::listing::*;
 pub use self::ownership::*;
 pub use self::route::*;
+pub use self::timer::*;
 pub use self::transaction::*;
 pub use self::work::*;
 
@@ -68,6 +72,7 @@ macro_rules! for_each_store_case {
             absent_event_reads_as_none
             redeliveries_are_counted
             derived_events_are_counted_per_root_and_minute
+            a_full_minute_takes_no_more
             candidates_stand_in_acceptance_order
             event_is_routed_once
             checkpoint_of_an_event_outside_the_queue_is_refused
@@ -108,6 +113,12 @@ macro_rules! for_each_store_case {
             unstopped_executions_are_listed_until_they_stop
             turn_result_is_kept_once
             attempt_and_work_end_together
+            timers_come_due_in_order
+            timer_is_removed_once
+            rearmed_timer_is_due_later
+            timer_pages_neither_repeat_nor_skip
+            record_is_replaced_under_its_key
+            records_are_listed_by_their_keys
             no_generation_is_in_force_at_first
             newest_generation_is_in_force
             generation_number_is_taken_once

@@ -1,5 +1,6 @@
 //! Records that the tests of this crate write.
 
+use domain::causal::Bounds;
 use domain::event::{Causation, Event, Payload};
 use domain::id::{EventId, Sequence};
 use domain::store::{StoreError, Tx};
@@ -18,7 +19,7 @@ pub(crate) fn event(sequence: Sequence, at: Timestamp, name: &str) -> Event {
         scope: ScopeName::known("main"),
         key: None,
         work: None,
-        causation: Causation { parent: None, root: id, depth: 0 },
+        causation: Causation::root(id, Bounds { max_depth: 32, per_minute: 128 }),
         emitted_by: None,
         occurred_at: None,
         accepted_at: at,

@@ -12,6 +12,8 @@ mod route;
 mod work;
 mod input;
 mod execution;
+mod timer;
+mod kv;
 mod config;
 mod access;
 mod feed;

@@ -181,7 +181,7 @@ async fn a_clock_that_stepped_back_far_is_accepted_and_told() {
             open(&Location::Sqlite(path.clone()), Options { clock, ..Options::default() }).await.unwrap();
         let now: Result<Timestamp, StoreError> = store
             .transact("test", move |tx| {
-                tx.charge_root(domain::id::EventId::from_number(1), seconds)?;
+                tx.charge_root(domain::id::EventId::from_number(1), seconds, 128)?;
                 Ok(tx.now())
             })
             .await;

@@ -101,10 +101,10 @@ impl Sessions {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             let mut found = None;
             for known in known.iter().filter(|known| bool::from(known.digest.ct_eq(&shown))) {
-                found = known.session.is_live(now).then(|| Admitted {
-                    id: known.session.id,
-                    is_due: known.session.seen(now).is_some(),
-                });
+                found = known
+                    .session
+                    .is_live(now)
+                    .then(|| Admitted { id: known.session.id, is_due: known.session.seen(now).is_some() });
             }
             found?
         };
@@ -142,11 +142,7 @@ impl Sessions {
     ///
     /// # Errors
     /// [`StoreError`]. Then they may be there again after a restart, and until then they are not valid here.
-    pub(crate) async fn revoke(
-        &self,
-        store: &Store,
-        which: Revoked,
-    ) -> Result<Vec<SessionId>, StoreError> {
+    pub(crate) async fn revoke(&self, store: &Store, which: Revoked) -> Result<Vec<SessionId>, StoreError> {
         let _one_at_a_time = self.changing.lock().await;
         self.forget(which);
         store

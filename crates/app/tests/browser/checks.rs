@@ -8,8 +8,20 @@ use super::page::{Page, TAB};
 const CHECKS: &str = include_str!("checks.js");
 /// Roles that a person can do something with, as Chromium calls them.
 const CONTROLS: &[&str] = &[
-    "button", "checkbox", "combobox", "DisclosureTriangle", "link", "listbox", "menuitem", "radio", "searchbox",
-    "slider", "spinbutton", "switch", "tab", "textbox",
+    "button",
+    "checkbox",
+    "combobox",
+    "DisclosureTriangle",
+    "link",
+    "listbox",
+    "menuitem",
+    "radio",
+    "searchbox",
+    "slider",
+    "spinbutton",
+    "switch",
+    "tab",
+    "textbox",
 ];
 /// More stops of the tab key than any page has.
 const STOPS_MAX: usize = 400;

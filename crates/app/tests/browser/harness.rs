@@ -28,7 +28,10 @@ fn the_checks_find_what_they_are_for() {
         ("<h3>B</h3>", "a heading h3 follows h1: B"),
         ("<p id=a></p><p id=a></p>", "two elements have the id a"),
         ("<a href='#gone'>B</a>", "a leads to gone, which is not there"),
-        ("<input aria-label=B aria-describedby=gone>", "aria-describedby of input names gone, which is not there"),
+        (
+            "<input aria-label=B aria-describedby=gone>",
+            "aria-describedby of input names gone, which is not there",
+        ),
         ("<p style='margin:0'>B</p>", "p has a style of its own"),
         ("<button tabindex=1>B</button>", "button jumps the queue of the tab key"),
         ("<button></button>", "a button has no name"),
@@ -67,7 +70,10 @@ fn the_walk_with_the_tab_key_finds_what_it_is_for() {
     for (body, expected) in [
         ("<style>a.b{outline:none!important}</style><a class=b href='/b'>B</a>", "\"a B shows no ring\""),
         ("<a href='/b'>B</a><a href='/c' tabindex=1>C</a>", "\"a C is the first stop\""),
-        ("<style>.b{position:absolute;top:-99px}</style><a class=b href='/b'>B</a>", "\"a B is out of sight\""),
+        (
+            "<style>.b{position:absolute;top:-99px}</style><a class=b href='/b'>B</a>",
+            "\"a B is out of sight\"",
+        ),
     ] {
         assert!(found(body).contains(&expected.to_owned()), "{body}: {:?}", found(body));
     }
@@ -78,7 +84,9 @@ fn the_walk_with_the_tab_key_finds_what_it_is_for() {
 fn a_violated_policy_fails_the_test() {
     assert!(!is_left_out(), "left out, so it is said here: Content Security Policy");
     let page = Page::open(Scripts::On);
-    page.goto(&with_body("<meta http-equiv=Content-Security-Policy content=\"img-src 'none'\"><img alt=B src='/b'>"));
+    page.goto(&with_body(
+        "<meta http-equiv=Content-Security-Policy content=\"img-src 'none'\"><img alt=B src='/b'>",
+    ));
 }
 
 #[test]

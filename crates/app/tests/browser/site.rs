@@ -19,8 +19,7 @@ impl Site {
     /// Starts everything and logs in.
     pub(super) fn open(home: Home, scripts: Scripts) -> Self {
         let served = home.serve();
-        let mut site =
-            Self { page: Page::open(scripts), served: Some(served), home, origin: String::new() };
+        let mut site = Self { page: Page::open(scripts), served: Some(served), home, origin: String::new() };
         let link = site.link();
         site.page.goto(&link);
         let url = site.page.url();

@@ -16,13 +16,14 @@ use super::process::MARK_VARIABLE;
 const PASSED_ON: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
 /// What the runtime sets itself.
-const RESERVED: [&str; 7] = [
+const RESERVED: [&str; 8] = [
     "OS_INPUT_FILE",
     "OS_OUTPUT_DIR",
     "OS_TRIGGER_TYPE",
     "OS_EXECUTION_ID",
     "OS_WORK_ID",
     "OS_ATTEMPT",
+    "OS_RETRY_OF",
     MARK_VARIABLE,
 ];
 
@@ -74,6 +75,9 @@ pub(super) fn build(
     say("OS_WORK_ID", request.work.to_string());
     say("OS_ATTEMPT", request.attempt.to_string());
     say(MARK_VARIABLE, mark.to_owned());
+    if let Some(failed) = request.retry_of {
+        say("OS_RETRY_OF", failed.to_string());
+    }
     if let Some(trigger) = request.inputs.iter().find(|input| input.event.id == request.trigger) {
         say("OS_TRIGGER_TYPE", trigger.event.event_type.to_string());
     }

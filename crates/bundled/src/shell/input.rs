@@ -16,6 +16,8 @@ struct Head<'a> {
     kind: &'a str,
     scope: &'a str,
     trigger: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_of: Option<String>,
 }
 
 /// The bytes of the file. Bodies are copied as they were accepted: numbers keep their digits, objects their
@@ -29,6 +31,7 @@ pub(super) fn render(request: &RunRequest) -> Vec<u8> {
         kind: request.kind.as_str(),
         scope: request.scope.as_str(),
         trigger: request.trigger.to_string(),
+        retry_of: request.retry_of.map(|failed| failed.to_string()),
     };
     let mut file = open_object(&head);
     file.extend_from_slice(b",\n\"event\":");
@@ -47,6 +50,9 @@ pub(super) fn render(request: &RunRequest) -> Vec<u8> {
 
 fn push_input(file: &mut Vec<u8>, input: &InputView) {
     file.extend(open_object::<EventView>(&input.event));
+    if input.is_context {
+        file.extend_from_slice(b",\"context\":true");
+    }
     file.extend_from_slice(b",\"payload\":");
     file.extend_from_slice(input.payload.as_ref().map_or(b"null", Payload::as_bytes));
     file.push(b'}');

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use extension::{Artifact, Outcome, Secret, TurnResult, Usage};
+use extension::{Artifact, Outcome, RETRY_HINT_MAX, Secret, TurnResult, Usage};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -78,6 +78,8 @@ struct Statement {
     #[serde(default)]
     summary: Option<String>,
     #[serde(default)]
+    retry_after_seconds: Option<u64>,
+    #[serde(default)]
     usage: Map<String, Value>,
 }
 
@@ -96,6 +98,7 @@ impl Statement {
             summary.truncate(summary.floor_char_boundary(TurnResult::SUMMARY_BYTES_MAX));
             result.summary = Some(summary);
         }
+        result.retry_after_seconds = self.retry_after_seconds;
         result.status = self.status.map(|status| redactor.text(&status));
         result.usage = self
             .usage
@@ -115,6 +118,10 @@ impl Statement {
         };
         if !self.status.as_ref().is_none_or(status_fits) {
             return Some("`status` must be a short word");
+        }
+        let hint_fits = |seconds: u64| (1..=RETRY_HINT_MAX.as_secs()).contains(&seconds);
+        if !self.retry_after_seconds.is_none_or(hint_fits) {
+            return Some("`retry_after_seconds` must be from 1 to 604800");
         }
         if self.usage.len() > USAGE_UNITS_MAX {
             return Some("`usage` has too many units");

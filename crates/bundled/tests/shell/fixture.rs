@@ -137,6 +137,7 @@ pub(crate) fn request(config: Value) -> RunRequest {
     RunRequest {
         execution: RUN,
         attempt: Attempt::FIRST,
+        retry_of: None,
         epoch: Epoch::FIRST,
         work: WorkId::from_number(5),
         kind: WorkKind::known("job"),
@@ -168,7 +169,8 @@ pub(crate) fn input(number: i64, payload: &Value) -> InputView {
         occurred_at: None,
         accepted_at: Timestamp::EPOCH,
     };
-    InputView { event, payload: Some(Payload::new(serde_json::to_vec(payload).unwrap()).unwrap()) }
+    let payload = Some(Payload::new(serde_json::to_vec(payload).unwrap()).unwrap());
+    InputView { event, payload, is_context: false }
 }
 
 pub(crate) fn secret(name: &str, value: &str) -> (String, Secret) {

@@ -37,6 +37,24 @@ async fn the_input_file_holds_the_trigger_and_the_batch() {
 }
 
 #[tokio::test]
+async fn a_run_that_repeats_another_knows_what_that_one_had() {
+    let home = Home::new();
+    let command = "echo \"again: $OS_RETRY_OF\"; cat \"$OS_INPUT_FILE\" > \"$OS_OUTPUT_DIR/copy.json\"";
+    let mut request = request(json!({"command": command}));
+    request.retry_of = Some(extension::ExecutionId::from_number(7));
+    let mut context = input(1, &json!({"n": 1}));
+    context.is_context = true;
+    request.inputs = vec![context, input(2, &json!({"n": 2}))];
+    home.try_run(request, &Granting::default()).await.unwrap();
+    assert!(home.output().await.contains("again: run_0000000000007"));
+    let text = fs::read_to_string(home.segment(1).join("out/copy.json")).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(file["retry_of"], "run_0000000000007");
+    assert_eq!(file["inputs"][0]["context"], true);
+    assert_eq!(file["inputs"][1].get("context"), None, "only what an earlier run took in is context");
+}
+
+#[tokio::test]
 async fn a_body_is_copied_digit_by_digit() {
     let home = Home::new();
     let mut request = request(json!({"command": "cat \"$OS_INPUT_FILE\""}));

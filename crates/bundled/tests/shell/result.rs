@@ -34,6 +34,14 @@ async fn a_statement_beats_the_exit_status() {
 }
 
 #[tokio::test]
+async fn a_statement_may_say_when_another_try_is_worth_it() {
+    let result = stating(r#"{"outcome":"failed","retry_after_seconds":90}"#, 0).await;
+    assert_eq!((result.outcome, result.retry_after_seconds), (Outcome::Failed, Some(90)));
+    let result = stating(r#"{"retry_after_seconds":604800}"#, 1).await;
+    assert_eq!((result.outcome, result.retry_after_seconds), (Outcome::Failed, Some(604_800)));
+}
+
+#[tokio::test]
 async fn a_statement_without_an_outcome_leaves_it_to_the_exit_status() {
     let result = stating(r#"{"summary":"half"}"#, 2).await;
     assert_eq!((result.outcome, result.code.as_deref()), (Outcome::Failed, Some("exit_status")));
@@ -49,6 +57,9 @@ async fn an_unusable_statement_is_noted_and_ignored() {
         r#"{"status":""}"#,
         r#"{"usage":{"usd":-1}}"#,
         r#"{"usage":[1]}"#,
+        r#"{"retry_after_seconds":0}"#,
+        r#"{"retry_after_seconds":604801}"#,
+        r#"{"retry_after_seconds":"soon"}"#,
         &large,
     ];
     for statement in statements {

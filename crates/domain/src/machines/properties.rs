@@ -7,9 +7,10 @@ use proptest::prelude::*;
 use super::{LIVE, NOW, OWNER, execution, handle, work};
 use crate::capacity::Blocker;
 use crate::execution::Execution;
-use crate::id::{Epoch, ExecutionId, Incarnation};
+use crate::id::{Epoch, ExecutionId, Incarnation, Sequence};
 use crate::lease::{Grant, LEASE};
 use crate::outcome::Outcome;
+use crate::retry::{Eligibility, Exhaustion};
 use crate::text::ScopeName;
 use crate::time::Timestamp;
 use crate::work::{AfterAttempt, Queue, Work, WorkState};
@@ -22,13 +23,19 @@ enum WorkCommand {
     Block,
     Unblock,
     Finish(i64, AfterAttempt),
+    RetryDue(i64),
+    RetryRequested(i64),
+    RetryRefused(i64),
     Cancel,
 }
 
 fn work_command() -> impl Strategy<Value = WorkCommand> {
     let after = prop_oneof![
-        any::<bool>().prop_map(|pending| AfterAttempt::Ready { pending }),
-        Just(AfterAttempt::Completed),
+        4 => any::<bool>().prop_map(|pending| AfterAttempt::Ready { pending }),
+        4 => (any::<bool>(), eligibility())
+            .prop_map(|(pending, eligibility)| AfterAttempt::Failing { pending, eligibility }),
+        1 => Just(AfterAttempt::Completed),
+        1 => Just(AfterAttempt::Failed),
     ];
     let attempt = LIVE.number()..LIVE.number() + 2;
     prop_oneof![
@@ -36,8 +43,21 @@ fn work_command() -> impl Strategy<Value = WorkCommand> {
         4 => attempt.clone().prop_map(WorkCommand::Claim),
         2 => Just(WorkCommand::Block),
         2 => Just(WorkCommand::Unblock),
-        6 => (attempt, after).prop_map(|(attempt, after)| WorkCommand::Finish(attempt, after)),
+        6 => (attempt.clone(), after).prop_map(|(attempt, after)| WorkCommand::Finish(attempt, after)),
+        4 => attempt.clone().prop_map(WorkCommand::RetryDue),
+        1 => attempt.clone().prop_map(WorkCommand::RetryRequested),
+        1 => attempt.prop_map(WorkCommand::RetryRefused),
         1 => Just(WorkCommand::Cancel),
+    ]
+}
+
+/// What a failure of one of two attempts may mean.
+fn eligibility() -> impl Strategy<Value = Eligibility> {
+    let failed = (LIVE.number()..LIVE.number() + 2).prop_map(ExecutionId::from_number);
+    prop_oneof![
+        1 => Just(Eligibility::Clear),
+        4 => failed.clone().prop_map(|failed| Eligibility::Backoff { failed, due_at: NOW }),
+        2 => failed.prop_map(|failed| Eligibility::Exhausted { failed, because: Exhaustion::Budget }),
     ]
 }
 
@@ -56,6 +76,16 @@ fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
         WorkCommand::Block => work.block(Blocker::ScopeFull(ScopeName::known("main"))),
         WorkCommand::Unblock => Ok(work.unblock()),
         WorkCommand::Finish(attempt, after) => work.finish(ExecutionId::from_number(attempt), after, now),
+        WorkCommand::RetryDue(attempt) => {
+            work.retry_due(ExecutionId::from_number(attempt), Sequence::FIRST, now).inspect(|_next| {
+                let newest = before.eligibility.failed();
+                assert_eq!(newest, Some(ExecutionId::from_number(attempt)), "a stale retry clears nothing");
+            })
+        }
+        WorkCommand::RetryRequested(attempt) => {
+            work.retry_requested(ExecutionId::from_number(attempt), Sequence::FIRST, now)
+        }
+        WorkCommand::RetryRefused(attempt) => work.retry_refused(ExecutionId::from_number(attempt), now),
         WorkCommand::Cancel => work.cancel(now),
     };
     next.unwrap_or(before)

@@ -3,6 +3,7 @@
 use super::{
     ActivePolicy, CheckpointOutcome, Match, RouteEffect, RouteFacts, RouteRefusal, Routing, canonical, route,
 };
+use crate::causal::Bounds;
 use crate::event::{Causation, Event, Key};
 use crate::id::{EventId, ExecutionId, Sequence, WorkId};
 use crate::machines::{LIVE, NOW, work};
@@ -26,7 +27,7 @@ fn event(addressed: Option<i64>) -> Event {
         scope: ScopeName::known("main"),
         key: None,
         work: addressed.map(WorkId::from_number),
-        causation: Causation { parent: None, root: id, depth: 0 },
+        causation: Causation::root(id, Bounds { max_depth: 32, per_minute: 128 }),
         emitted_by: None,
         occurred_at: None,
         accepted_at: NOW,

@@ -67,6 +67,6 @@ pub trait EventWrites {
     /// Counts a delivery that came again.
     fn count_redelivery(&mut self, sequence: Sequence, at: Timestamp) -> Result<(), StoreError>;
 
-    /// Counts one derived Event of `root` in `minute`.
-    fn charge_root(&mut self, root: EventId, minute: i64) -> Result<(), StoreError>;
+    /// Counts one derived Event of `root` in `minute`. False, and nothing counted, when it has had `per_minute`.
+    fn charge_root(&mut self, root: EventId, minute: i64, per_minute: u32) -> Result<bool, StoreError>;
 }

@@ -140,9 +140,9 @@ async fn a_work_waits_for_input_that_is_accepted_and_not_yet_routed() {
 }
 
 #[tokio::test]
-async fn a_failed_attempt_leaves_its_work_ready_for_its_next_input() {
+async fn a_failed_attempt_leaves_standing_work_ready_for_its_next_input() {
     let mut world = World::new().await;
-    world.say("d-1", Some("k"), &json!({"once": true})).await;
+    world.deliver("d-1", "k").await;
     world.run().await;
     let run = world.executions().await[0].clone();
     world.end(run.id, Outcome::Failed).await;

@@ -67,6 +67,13 @@ async fn scenario(world: &mut World, crashes: &Crashes) {
         crashes.acknowledged.lock().unwrap().push(event);
         world.run().await;
     }
+    // A failure that waits, and the Event that ends the wait.
+    let once = world.owner("b").await.expect("it was routed");
+    if let domain::work::WorkState::Running { execution } = once.state {
+        world.end(execution, Outcome::Failed).await;
+        world.clock.advance(Duration::from_mins(5));
+        world.run().await;
+    }
     let mut failed = false;
     loop {
         let live: Vec<_> =
@@ -103,7 +110,10 @@ async fn resume(crash: &Crash, texts: &World) {
         let live: Vec<_> =
             world.executions().await.into_iter().filter(|execution| !execution.state.is_terminal()).collect();
         if live.is_empty() {
-            break;
+            let next = world.runtime.store().read("test", |tx| tx.next_timer_due()).await.unwrap();
+            let Some(due) = next else { break };
+            world.clock.advance(due.since(world.runtime.store().now()));
+            continue;
         }
         let mut ended = false;
         for execution in live {

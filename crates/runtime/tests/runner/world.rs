@@ -250,6 +250,8 @@ struct ToldRoute {
     only: Option<String>,
     /// The key that an announcement leads to.
     other: Option<String>,
+    /// Whether each announcement leads to one of two keys, in turn.
+    ping: bool,
 }
 
 impl Handler for Told {
@@ -262,7 +264,8 @@ impl Handler for Told {
         let types = types.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let only = config["only"].as_str().map(str::to_owned);
         let other = config["other"].as_str().map(str::to_owned);
-        Ok(Box::new(ToldRoute { types, looks: config["looks"] == true, only, other }))
+        let ping = config["ping"] == true;
+        Ok(Box::new(ToldRoute { types, looks: config["looks"] == true, only, other, ping }))
     }
 }
 
@@ -311,6 +314,9 @@ impl PreparedRoute for ToldRoute {
             let mut keys: Vec<Key> = input.event.key.iter().cloned().collect();
             if input.event.event_type.is_core() {
                 keys.extend(self.other.as_deref().map(key));
+                // Never the key of the Work that published it: two of them, in turn.
+                let to = if input.event.depth % 2 == 0 { "even" } else { "odd" };
+                keys.extend(self.ping.then(|| key(to)));
             }
             keys.extend(says["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(key));
             let kind = WorkKind::known("told");
@@ -511,6 +517,7 @@ impl World {
             moved |= self.stages.execute.step().await.unwrap() == Progress::Advanced;
             self.settle_tasks().await;
             moved |= self.stages.complete.step().await.unwrap() == Progress::Advanced;
+            moved |= self.stages.wake.step().await.unwrap() == Progress::Advanced;
             moved |= self.stages.recover.step().await.unwrap() == Progress::Advanced;
             self.settle_tasks().await;
             if !moved {
@@ -601,6 +608,14 @@ impl World {
 
     pub(super) async fn execution(&self, id: ExecutionId) -> Execution {
         self.runtime.store().read("test", move |tx| tx.execution(id)).await.unwrap().unwrap()
+    }
+
+    /// What the bounds of chains refused: its key and its body.
+    pub(super) async fn rejections(&self) -> Vec<(String, Value)> {
+        let read =
+            |tx: &mut dyn domain::store::Snapshot| tx.kv_after(domain::store::kv::CAUSAL_REJECTIONS, "", 100);
+        let rows = self.runtime.store().read("test", read).await.unwrap();
+        rows.into_iter().map(|row| (row.key, serde_json::from_slice(&row.body).unwrap())).collect()
     }
 
     pub(super) async fn events(&self, event_type: &str) -> Vec<Event> {

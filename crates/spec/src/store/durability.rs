@@ -80,7 +80,7 @@ fn write_some_of_everything(tx: &mut dyn Tx) -> Result<Running, StoreError> {
         created_at: second(1),
         expires_at: None,
     })?;
-    tx.charge_root(started.event.id, 1)?;
+    tx.charge_root(started.event.id, 1, 128)?;
     Ok(started)
 }
 

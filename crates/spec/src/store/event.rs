@@ -1,5 +1,6 @@
 //! Acceptance: a delivery is one Event, whoever sends it how often, in the order of commits.
 
+use domain::causal::Bounds;
 use domain::event::{Causation, Event, PAYLOAD_BYTES_MAX, Payload};
 use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::store::{StoreError, Tx};
@@ -109,6 +110,7 @@ pub async fn event_reads_back_as_written(driver: &impl StoreDriver) {
             parent: Some(EventId::from_number(1)),
             root: EventId::from_number(1),
             depth: 1,
+            bounds: Bounds { max_depth: 1024, per_minute: 100_000 },
         },
         emitted_by: Some(ExecutionId::from_number(1)),
         occurred_at: Some(second(-5)),
@@ -196,12 +198,29 @@ pub async fn derived_events_are_counted_per_root_and_minute(driver: &impl StoreD
         accept(tx, &event(1))?;
         accept(tx, &event(2))?;
         for (root, minute) in [(one, 7), (one, 7), (one, 8), (two, 7)] {
-            tx.charge_root(root, minute)?;
+            assert!(tx.charge_root(root, minute, 128)?);
         }
         counts(tx, one, two)
     })
     .await;
     assert_eq!(counts, [2, 1, 0, 1], "a transaction sees what it counted");
+}
+
+/// What a chain has had in a minute is not counted past its share, and the next minute has its own.
+pub async fn a_full_minute_takes_no_more(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let root = EventId::from_number(1);
+    let charged = write(store, move |tx| {
+        accept(tx, &event(1))?;
+        let mut charged = Vec::new();
+        for minute in [7, 7, 7, 8, 7] {
+            charged.push(tx.charge_root(root, minute, 2)?);
+        }
+        Ok((charged, tx.derived_in_minute(root, 7)?))
+    })
+    .await;
+    assert_eq!(charged, (vec![true, true, false, true, false], 2));
+    assert!(write(store, move |tx| tx.charge_root(root, 7, 3)).await, "a larger share has room again");
 }
 
 fn counts(tx: &mut dyn Tx, one: EventId, two: EventId) -> Result<[i64; 4], StoreError> {

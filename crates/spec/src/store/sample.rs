@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::causal::Bounds;
 use domain::event::{Causation, Event, Key, Payload};
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Revision, Sequence, WorkId};
@@ -9,6 +10,7 @@ use domain::input::Input;
 use domain::lane::LaneId;
 use domain::lease::Lease;
 use domain::outcome::Outcome;
+use domain::retry::Eligibility;
 use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome};
 use domain::store::{Snapshot, Store, StoreError, Tx, Unrouted};
 use domain::text::{
@@ -78,6 +80,9 @@ pub(super) fn key(external_id: &str) -> Key {
     Key { source: SourceName::known("hook/ci"), external_id: ExternalId::known(external_id) }
 }
 
+/// How far the chains of the samples may go.
+pub(super) const BOUNDS: Bounds = Bounds { max_depth: 32, per_minute: 128 };
+
 /// The `number`-th Event, a root. Its sequence and its time are those of [`accept`].
 pub(super) fn event(number: i64) -> Event {
     let id = EventId::from_number(number);
@@ -90,7 +95,7 @@ pub(super) fn event(number: i64) -> Event {
         scope: main_scope(),
         key: None,
         work: None,
-        causation: Causation { parent: None, root: id, depth: 0 },
+        causation: Causation::root(id, BOUNDS),
         emitted_by: None,
         occurred_at: None,
         accepted_at: Timestamp::EPOCH,
@@ -141,6 +146,8 @@ pub(super) fn work(number: i64) -> Work {
         state: WorkState::Ready,
         queue: Queue::Runnable,
         queued_at: second(number),
+        failures: 0,
+        eligibility: Eligibility::Clear,
         revision: Revision::FIRST,
         attempts: 0,
         created_at: second(number),
@@ -200,6 +207,7 @@ pub(super) fn execution(number: i64, work: &Work, trigger: &Event) -> Execution 
         recovering: false,
         trigger: trigger.id,
         trigger_sequence: trigger.sequence,
+        retry_of: None,
         binding: BindingName::known("shell"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,

@@ -4,6 +4,7 @@ use domain::capacity::Blocker;
 use domain::event::Key;
 use domain::id::{Attempt, ExecutionId, Revision, Sequence, WorkId};
 use domain::input::Input;
+use domain::retry::{Eligibility, Exhaustion};
 use domain::store::{StoreError, Tx};
 use domain::text::{ExternalId, ScopeName, SourceName, WorkKind};
 use domain::work::{Lifecycle, Queue, Work, WorkState};
@@ -18,6 +19,12 @@ use super::sample::{
 pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
     let store = driver.store();
     let blocked = |blocker| Work { queue: Queue::Blocked(blocker), ..work(0) };
+    let failed = ExecutionId::from_number(9);
+    let exhausted = |because| Work {
+        failures: 3,
+        eligibility: Eligibility::Exhausted { failed, because },
+        ..blocked(Blocker::Exhausted(main_scope()))
+    };
     let samples = [
         Work { queue: Queue::Idle, ..work(0) },
         Work { lifecycle: Lifecycle::Once, attempts: 7, revision: Revision::from_number(99), ..work(0) },
@@ -25,6 +32,18 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         blocked(Blocker::ScopeFull(main_scope())),
         blocked(Blocker::ScopeDisabled(ScopeName::known("team/eng"))),
         blocked(Blocker::Unconfigured(main_scope())),
+        Work {
+            failures: 1,
+            eligibility: Eligibility::Backoff { failed, due_at: second(77) },
+            ..blocked(Blocker::Backoff(main_scope()))
+        },
+        Work {
+            failures: 2,
+            eligibility: Eligibility::Due { failed, event: Sequence::from_number(5) },
+            ..work(0)
+        },
+        exhausted(Exhaustion::Budget),
+        exhausted(Exhaustion::Causal),
         ended(&work(0), WorkState::Completed),
         ended(&work(0), WorkState::Failed),
         ended(&work(0), WorkState::Cancelled),

@@ -1,5 +1,6 @@
 //! Events, their payloads, and what each chain has published.
 
+use domain::causal::Bounds;
 use domain::delivery::Redelivery;
 use domain::event::{Causation, Event, Key, Payload};
 use domain::feed::Change;
@@ -16,7 +17,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT sequence, id, source, delivery_id, event_type, scope, key_source, key_external_id, work, ",
-            "parent, root, depth, emitted_by, occurred_at, accepted_at FROM event",
+            "parent, root, depth, max_depth, per_minute, emitted_by, occurred_at, accepted_at FROM event",
             $rest
         )
     };
@@ -36,8 +37,8 @@ static INSERT: Sql = Sql::new(
     "accept an Event",
     "event",
     "INSERT INTO event (sequence, id, source, delivery_id, event_type, scope, key_source, key_external_id,
-        work, parent, root, depth, emitted_by, occurred_at, accepted_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+        work, parent, root, depth, max_depth, per_minute, emitted_by, occurred_at, accepted_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
      ON CONFLICT (source, delivery_id) DO NOTHING",
 );
 static PAYLOAD: Sql = Sql::new("read a payload", "payload", "SELECT body FROM payload WHERE sequence = $1");
@@ -63,7 +64,8 @@ static CHARGE_ROOT: Sql = Sql::new(
     "count what a chain published",
     "root_minute",
     "INSERT INTO root_minute (root, minute, count) VALUES ($1, $2, 1)
-     ON CONFLICT (root, minute) DO UPDATE SET count = root_minute.count + 1",
+     ON CONFLICT (root, minute) DO UPDATE SET count = root_minute.count + 1
+     WHERE root_minute.count < $3",
 );
 
 fn decode(columns: &mut Columns<'_>) -> Result<Event, StoreError> {
@@ -84,11 +86,18 @@ fn decode(columns: &mut Columns<'_>) -> Result<Event, StoreError> {
             parent: columns.maybe_int()?.map(EventId::from_number),
             root: EventId::from_number(columns.int()?),
             depth: columns.int()?,
+            bounds: Bounds { max_depth: small(columns)?, per_minute: small(columns)? },
         },
         emitted_by: columns.maybe_int()?.map(ExecutionId::from_number),
         occurred_at: columns.maybe_time()?,
         accepted_at: columns.time()?,
     })
+}
+
+/// A bound of a chain.
+fn small(columns: &mut Columns<'_>) -> Result<u32, StoreError> {
+    let number = columns.int()?;
+    u32::try_from(number).map_err(|_large| columns.corrupt("a bound that is none"))
 }
 
 impl EventReads for Transaction<'_> {
@@ -170,6 +179,8 @@ impl EventWrites for Transaction<'_> {
                 maybe_int(event.causation.parent.map(EventId::number)),
                 int(event.causation.root.number()),
                 int(event.causation.depth),
+                int(i64::from(event.causation.bounds.max_depth)),
+                int(i64::from(event.causation.bounds.per_minute)),
                 maybe_int(event.emitted_by.map(ExecutionId::number)),
                 maybe_time(event.occurred_at),
                 time(event.accepted_at),
@@ -187,7 +198,8 @@ impl EventWrites for Transaction<'_> {
         self.db.write(&COUNT_REDELIVERY, &[int(sequence.number()), time(at)], 1)
     }
 
-    fn charge_root(&mut self, root: EventId, minute: i64) -> Result<(), StoreError> {
-        self.db.write(&CHARGE_ROOT, &[int(root.number()), int(minute)], 1)
+    fn charge_root(&mut self, root: EventId, minute: i64, per_minute: u32) -> Result<bool, StoreError> {
+        let values = [int(root.number()), int(minute), int(i64::from(per_minute))];
+        Ok(self.db.count(&CHARGE_ROOT, &values)? > 0)
     }
 }

@@ -20,7 +20,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
-            "trigger_sequence, binding, executor, generation, timeout, deadline_at, handle, outcome, ",
+            "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, outcome, ",
             "claimed_at, started_at, ended_at, unstopped FROM execution",
             $rest
         )
@@ -77,10 +77,10 @@ static INSERT: Sql = Sql::new(
     "claim an Execution",
     "execution",
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
-        trigger, trigger_sequence, binding, executor, generation, timeout, deadline_at, handle, outcome,
-        claimed_at, started_at, ended_at, unstopped, host)
+        trigger, trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle,
+        outcome, claimed_at, started_at, ended_at, unstopped, host)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23)
+        $22, $23, $24)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -126,6 +126,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
         recovering: columns.flag()?,
         trigger: EventId::from_number(columns.int()?),
         trigger_sequence: Sequence::from_number(columns.int()?),
+        retry_of: columns.maybe_int()?.map(ExecutionId::from_number),
         binding: columns.text()?,
         executor: columns.text()?,
         generation: Generation::from_number(columns.int()?),
@@ -257,6 +258,7 @@ impl ExecutionWrites for Transaction<'_> {
                 int(i64::from(execution.recovering)),
                 int(execution.trigger.number()),
                 int(execution.trigger_sequence.number()),
+                maybe_int(execution.retry_of.map(ExecutionId::number)),
                 text(execution.binding.as_str()),
                 text(execution.executor.as_str()),
                 int(execution.generation.number()),

@@ -93,6 +93,8 @@ const FIRST: &[&str] = &[
         parent {int},
         root {int} NOT NULL,
         depth {int} NOT NULL CHECK (depth >= 0),
+        max_depth {int} NOT NULL,
+        per_minute {int} NOT NULL,
         emitted_by {int},
         occurred_at {int},
         accepted_at {int} NOT NULL,
@@ -152,6 +154,7 @@ const FIRST: &[&str] = &[
     "CREATE INDEX checkpoint_work ON checkpoint (work, sequence) WHERE work IS NOT NULL",
     // States: ready 0, running 1, waiting 2, completed 3, failed 4, cancelled 5.
     // Queues: idle 0, runnable 1, blocked 2.
+    // Eligibility: clear 0, backoff 1, due 2, exhausted by its budget 3 or by its chain 4.
     "CREATE TABLE work (
         id {int} PRIMARY KEY,
         scope {text} NOT NULL,
@@ -162,12 +165,20 @@ const FIRST: &[&str] = &[
         queue {int} NOT NULL CHECK (queue BETWEEN 0 AND 2),
         blocker {text},
         queued_at {int} NOT NULL,
+        failures {int} NOT NULL CHECK (failures >= 0),
+        eligibility {int} NOT NULL CHECK (eligibility BETWEEN 0 AND 4),
+        failed {int},
+        retry_at {int},
+        retry_event {int},
         revision {int} NOT NULL,
         attempts {int} NOT NULL,
         created_at {int} NOT NULL,
         ended_at {int},
         CHECK ((state = 1) = (execution IS NOT NULL)),
-        CHECK ((queue = 2) = (blocker IS NOT NULL))
+        CHECK ((queue = 2) = (blocker IS NOT NULL)),
+        CHECK ((eligibility = 0) = (failed IS NULL)),
+        CHECK ((eligibility = 1) = (retry_at IS NOT NULL)),
+        CHECK ((eligibility = 2) = (retry_event IS NOT NULL))
     ) {table}",
     "CREATE INDEX work_runnable ON work (queued_at, id) WHERE queue = 1",
     "CREATE INDEX work_blocked ON work (blocker, queued_at, id) WHERE queue = 2",
@@ -207,6 +218,7 @@ const FIRST: &[&str] = &[
         recovering {int} NOT NULL CHECK (recovering IN (0, 1)),
         trigger {int} NOT NULL,
         trigger_sequence {int} NOT NULL,
+        retry_of {int},
         binding {text} NOT NULL,
         executor {text} NOT NULL,
         generation {int} NOT NULL,
@@ -223,8 +235,9 @@ const FIRST: &[&str] = &[
     ) {table}",
     // The belt: a second live attempt of one Work cannot be written.
     "CREATE UNIQUE INDEX execution_live ON execution (work) WHERE state < 4",
-    // Capacity is counted from these rows.
-    "CREATE INDEX execution_live_scope ON execution (scope) WHERE state < 4",
+    // Capacity is counted from these rows. The state stands in it so that no planner takes the index of a scope's
+    // whole history for as good.
+    "CREATE INDEX execution_live_scope ON execution (scope, state) WHERE state < 4",
     // By host: what only another can look after must not stand before what this one can.
     "CREATE INDEX execution_lease ON execution (host, lease_until, id) WHERE state < 4 AND outcome IS NULL",
     "CREATE INDEX execution_unsettled ON execution (id) WHERE state < 4 AND outcome IS NOT NULL",
@@ -234,6 +247,26 @@ const FIRST: &[&str] = &[
     "CREATE INDEX execution_scope ON execution (scope, id)",
     // Apart from the Execution, for it is the one record that is kept as JSON.
     "CREATE TABLE turn_result (execution {int} PRIMARY KEY, body {blob} NOT NULL) {table}",
+    // Every row is to come: what fired or was disarmed is gone.
+    "CREATE TABLE timer (
+        id {int} PRIMARY KEY,
+        kind {int} NOT NULL CHECK (kind = 0),
+        scope {text} NOT NULL,
+        work {int} NOT NULL,
+        execution {int},
+        armed_at {int} NOT NULL,
+        due_at {int} NOT NULL
+    ) {table}",
+    "CREATE INDEX timer_due ON timer (due_at, id)",
+    // Disarmed with its Work, and shown with it.
+    "CREATE INDEX timer_work ON timer (work, due_at)",
+    "CREATE TABLE kv (
+        namespace {text} NOT NULL,
+        key {text} NOT NULL,
+        body {blob} NOT NULL,
+        at {int} NOT NULL,
+        PRIMARY KEY (namespace, key)
+    ) {clustered}",
     "CREATE TABLE generation (
         number {int} PRIMARY KEY,
         body {text} NOT NULL,

@@ -5,20 +5,21 @@ use domain::event::Key;
 use domain::feed::Change;
 use domain::id::{ExecutionId, Revision, Sequence, WorkId};
 use domain::input::Input;
+use domain::retry::{Eligibility, Exhaustion};
 use domain::store::{StoreError, WorkFilter, WorkReads, WorkWrites};
 use domain::text::ScopeName;
 use domain::work::{Queue, Work, WorkState};
 
 use super::code;
 use super::list::List;
-use crate::db::{Columns, Sql, Value, int, limit, maybe_text, maybe_time, text, time};
+use crate::db::{Columns, Sql, Value, int, limit, maybe_int, maybe_text, maybe_time, text, time};
 use crate::tx::Transaction;
 
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, revision, ",
-            "attempts, created_at, ended_at FROM work",
+            "SELECT id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures, ",
+            "eligibility, failed, retry_at, retry_event, revision, attempts, created_at, ended_at FROM work",
             $rest
         )
     };
@@ -69,15 +70,17 @@ static NEXT_BLOCKER: Sql = Sql::new(
 static INSERT: Sql = Sql::new(
     "create a Work",
     "work",
-    "INSERT INTO work (id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, revision,
-        attempts, created_at, ended_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO work (id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures,
+        eligibility, failed, retry_at, retry_event, revision, attempts, created_at, ended_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+     ON CONFLICT (id) DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
     "change a Work",
     "work",
     "UPDATE work SET state = $3, execution = $4, queue = $5, blocker = $6, queued_at = $7, revision = $8,
-        attempts = $9, ended_at = $10
+        attempts = $9, ended_at = $10, failures = $11, eligibility = $12, failed = $13, retry_at = $14,
+        retry_event = $15
      WHERE id = $1 AND revision = $2 AND state < 3",
 );
 // New input for a Work that runs or stands in a queue already: no index is touched.
@@ -106,6 +109,12 @@ static ATTACH_KEY: Sql = Sql::new(
 const IDLE: i64 = 0;
 const RUNNABLE_QUEUE: i64 = 1;
 const BLOCKED_QUEUE: i64 = 2;
+
+const CLEAR: i64 = 0;
+const BACKOFF: i64 = 1;
+const DUE: i64 = 2;
+const EXHAUSTED: i64 = 3;
+const CHAIN_EXHAUSTED: i64 = 4;
 
 fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
     let id = WorkId::from_number(columns.int()?);
@@ -137,6 +146,8 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
         state,
         queue,
         queued_at: columns.time()?,
+        failures: failures(columns)?,
+        eligibility: eligibility(columns)?,
         revision: Revision::from_number(columns.int()?),
         attempts: columns.int()?,
         created_at: columns.time()?,
@@ -144,6 +155,41 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
     };
     work.check();
     Ok(work)
+}
+
+fn failures(columns: &mut Columns<'_>) -> Result<u32, StoreError> {
+    let number = columns.int()?;
+    u32::try_from(number).map_err(|_large| columns.corrupt("a count of failures that is none"))
+}
+
+fn eligibility(columns: &mut Columns<'_>) -> Result<Eligibility, StoreError> {
+    let (word, failed) = (columns.int()?, columns.maybe_int()?.map(ExecutionId::from_number));
+    let (due_at, event) = (columns.maybe_time()?, columns.maybe_int()?.map(Sequence::from_number));
+    match (word, failed, due_at, event) {
+        (CLEAR, None, None, None) => Ok(Eligibility::Clear),
+        (BACKOFF, Some(failed), Some(due_at), None) => Ok(Eligibility::Backoff { failed, due_at }),
+        (DUE, Some(failed), None, Some(event)) => Ok(Eligibility::Due { failed, event }),
+        (EXHAUSTED, Some(failed), None, None) => {
+            Ok(Eligibility::Exhausted { failed, because: Exhaustion::Budget })
+        }
+        (CHAIN_EXHAUSTED, Some(failed), None, None) => {
+            Ok(Eligibility::Exhausted { failed, because: Exhaustion::Causal })
+        }
+        _ => Err(columns.corrupt("an unknown eligibility")),
+    }
+}
+
+/// The columns of an eligibility: its word, the failed attempt, when its timer is due, and its Event.
+fn eligibility_columns(eligibility: Eligibility) -> [Value<'static>; 4] {
+    let (word, due_at, event) = match eligibility {
+        Eligibility::Clear => (CLEAR, None, None),
+        Eligibility::Backoff { due_at, .. } => (BACKOFF, Some(due_at), None),
+        Eligibility::Due { event, .. } => (DUE, None, Some(event)),
+        Eligibility::Exhausted { because: Exhaustion::Budget, .. } => (EXHAUSTED, None, None),
+        Eligibility::Exhausted { because: Exhaustion::Causal, .. } => (CHAIN_EXHAUSTED, None, None),
+    };
+    let failed = maybe_int(eligibility.failed().map(ExecutionId::number));
+    [int(word), failed, maybe_time(due_at), maybe_int(event.map(Sequence::number))]
 }
 
 fn id(columns: &mut Columns<'_>) -> Result<WorkId, StoreError> {
@@ -171,6 +217,8 @@ fn only_touched(work: &Work, read: &Work) -> bool {
     work.state == read.state
         && work.queue == read.queue
         && work.queued_at == read.queued_at
+        && work.failures == read.failures
+        && work.eligibility == read.eligibility
         && work.attempts == read.attempts
         && work.ended_at == read.ended_at
 }
@@ -261,6 +309,7 @@ impl WorkWrites for Transaction<'_> {
     fn insert_work(&mut self, work: &Work) -> Result<(), StoreError> {
         work.check();
         let (queue, blocker) = queue_columns(&work.queue);
+        let [eligibility, failed, retry_at, retry_event] = eligibility_columns(work.eligibility);
         self.db.write(
             &INSERT,
             &[
@@ -273,6 +322,11 @@ impl WorkWrites for Transaction<'_> {
                 int(queue),
                 maybe_text(blocker.as_deref()),
                 time(work.queued_at),
+                int(i64::from(work.failures)),
+                eligibility,
+                failed,
+                retry_at,
+                retry_event,
                 int(work.revision.number()),
                 int(work.attempts),
                 time(work.created_at),
@@ -292,6 +346,7 @@ impl WorkWrites for Transaction<'_> {
             return self.db.write(&TOUCH, &[id, was, revision], 1);
         }
         let (queue, blocker) = queue_columns(&work.queue);
+        let [eligibility, failed, retry_at, retry_event] = eligibility_columns(work.eligibility);
         self.db.write(
             &UPDATE,
             &[
@@ -305,6 +360,11 @@ impl WorkWrites for Transaction<'_> {
                 revision,
                 int(work.attempts),
                 maybe_time(work.ended_at),
+                int(i64::from(work.failures)),
+                eligibility,
+                failed,
+                retry_at,
+                retry_event,
             ],
             1,
         )?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::causal::Bounds;
 use domain::event::{Causation, Event, Payload};
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
@@ -52,7 +53,7 @@ fn event(tx: &mut dyn Tx, id: EventId, delivery_id: DeliveryId) -> Event {
         scope: ScopeName::known("main"),
         key: None,
         work: None,
-        causation: Causation { parent: None, root: id, depth: 0 },
+        causation: Causation::root(id, Bounds { max_depth: 32, per_minute: 128 }),
         emitted_by: None,
         occurred_at: None,
         accepted_at: tx.now(),
@@ -280,6 +281,7 @@ fn execution(number: i64, until: Timestamp) -> Execution {
         recovering: false,
         trigger: EventId::from_number(number),
         trigger_sequence: Sequence::FIRST,
+        retry_of: None,
         binding: BindingName::known("job"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,

@@ -1,0 +1,100 @@
+//! Causal bounds: what a chain may publish is counted in the transaction that publishes it, and what it may
+//! not leaves a record instead.
+//!
+//! The record is no Event and costs the chain nothing. It has no payload, and stands under what would have
+//! been the delivery's identity, so that a refusal that is repeated is one record.
+
+use domain::causal::{CausalRefusal, minute_of};
+use domain::delivery::{self, AcceptFacts, AcceptRefusal, Delivery};
+use domain::event::Event;
+use domain::id::{EventId, ExecutionId, WorkId};
+use domain::store::kv::CAUSAL_REJECTIONS;
+use domain::store::{KvRow, StoreError, Tx};
+use serde::Serialize;
+
+/// What became of a delivery that an Event caused.
+#[derive(Debug)]
+pub(crate) enum Derived {
+    /// It is an Event now. Its routing is for whoever asked.
+    Accepted(Event),
+    /// It was accepted before.
+    Duplicate,
+    /// It was not accepted, and the record of that is written.
+    Refused(AcceptRefusal),
+}
+
+/// What is kept of a refusal.
+#[derive(Debug, Serialize)]
+struct Rejection<'a> {
+    code: &'static str,
+    reason: String,
+    #[serde(rename = "type")]
+    event_type: &'a str,
+    scope: &'a str,
+    parent: EventId,
+    root: EventId,
+    depth: i64,
+    work: Option<WorkId>,
+    execution: Option<ExecutionId>,
+}
+
+/// Accepts what `facts.parent` caused, within the bounds of its chain. A repeat is found before anything is
+/// counted. A refusal undoes nothing else of the transaction.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn derive(
+    tx: &mut dyn Tx,
+    delivery: &Delivery,
+    facts: &AcceptFacts,
+) -> Result<Derived, StoreError> {
+    if tx.event_of_delivery(&delivery.source, &delivery.delivery_id)?.is_some() {
+        return Ok(Derived::Duplicate);
+    }
+    let (sequence, now) = (tx.next_sequence(), tx.now());
+    let event = match delivery::admit(delivery, facts, sequence, now) {
+        Ok(event) => event,
+        Err(refusal) => {
+            if let AcceptRefusal::Causal(causal) = refusal {
+                reject(tx, delivery, facts, causal)?;
+            }
+            return Ok(Derived::Refused(refusal));
+        }
+    };
+    let per_minute = event.causation.bounds.per_minute;
+    if !tx.charge_root(event.causation.root, minute_of(now), per_minute)? {
+        let refusal = CausalRefusal::Rate { per_minute };
+        reject(tx, delivery, facts, refusal)?;
+        return Ok(Derived::Refused(AcceptRefusal::Causal(refusal)));
+    }
+    if !tx.insert_event(&event, &delivery.payload)? {
+        return Err(StoreError::Conflict { what: "a delivery that is both there and not" });
+    }
+    Ok(Derived::Accepted(event))
+}
+
+fn reject(
+    tx: &mut dyn Tx,
+    delivery: &Delivery,
+    facts: &AcceptFacts,
+    refusal: CausalRefusal,
+) -> Result<(), StoreError> {
+    let Some(parent) = &facts.parent else { return Ok(()) };
+    let rejection = Rejection {
+        code: refusal.code(),
+        reason: refusal.to_string(),
+        event_type: delivery.event_type.as_str(),
+        scope: delivery.scope.as_str(),
+        parent: parent.id,
+        root: parent.causation.root,
+        depth: parent.causation.depth.saturating_add(1),
+        work: delivery.work,
+        execution: match delivery.origin {
+            domain::causal::Origin::Root => None,
+            domain::causal::Origin::Derived { emitted_by, .. } => emitted_by,
+        },
+    };
+    let body = serde_json::to_vec(&rejection).expect("a struct of plain values is JSON");
+    let row = KvRow { key: format!("{}/{}", delivery.source, delivery.delivery_id), body, at: tx.now() };
+    tx.put_kv(CAUSAL_REJECTIONS, &row)
+}
