@@ -12,6 +12,7 @@ mod imports;
 mod license;
 mod naming;
 mod repository;
+mod rules;
 mod size;
 mod test_files;
 mod text;
@@ -87,6 +88,7 @@ const CHECKS: &[fn(&Repository) -> Vec<Finding>] = &[
     documents::required,
     documents::links,
     error_codes::pages,
+    rules::hold,
     license::licenses,
     budget::packages,
 ];
