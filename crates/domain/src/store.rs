@@ -24,19 +24,21 @@ pub mod event;
 pub mod execution;
 pub mod feed;
 pub mod route;
+pub mod start;
 pub mod work;
 
-pub use access::{AccessReads, AccessWrites, Token};
+pub use access::{AccessReads, AccessWrites, Session, Token};
 pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
-pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Stranded};
+pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
 pub use feed::{FeedReads, FeedWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
+pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
 
 /// A consistent snapshot, to read from.
 pub trait Snapshot:
-    EventReads + RouteReads + WorkReads + ExecutionReads + ConfigReads + AccessReads + FeedReads
+    EventReads + RouteReads + WorkReads + ExecutionReads + ConfigReads + AccessReads + FeedReads + StartReads
 {
     /// The moment of the snapshot or, in a transaction, its admission time.
     fn now(&self) -> Timestamp;
@@ -44,7 +46,15 @@ pub trait Snapshot:
 
 /// One transaction: a snapshot that can be written, alone.
 pub trait Tx:
-    Snapshot + EventWrites + RouteWrites + WorkWrites + ExecutionWrites + ConfigWrites + AccessWrites + FeedWrites
+    Snapshot
+    + EventWrites
+    + RouteWrites
+    + WorkWrites
+    + ExecutionWrites
+    + ConfigWrites
+    + AccessWrites
+    + FeedWrites
+    + StartWrites
 {
     /// Takes the next sequence. Sequences are in the order of commits; gaps are allowed.
     fn next_sequence(&mut self) -> Sequence;

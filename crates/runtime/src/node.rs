@@ -19,6 +19,7 @@ use crate::follow;
 use crate::generation::{ApplyError, Generations, ReadScopes};
 use crate::held::Held;
 use crate::hint::Hints;
+use crate::inherited::Inherited;
 use crate::metrics::Metrics;
 use crate::own::{self, Own};
 use crate::recover::{self, Recover};
@@ -53,6 +54,7 @@ struct Inner {
     generations: Generations,
     hints: Arc<Hints>,
     held: Held,
+    inherited: Inherited,
     own: Own,
     metrics: Metrics,
     tasks: TaskTracker,
@@ -92,6 +94,7 @@ impl Runtime {
             options,
             hints: Arc::default(),
             held: Held::default(),
+            inherited: Inherited::default(),
             own: Own::default(),
             metrics: Metrics::default(),
             tasks: TaskTracker::new(),
@@ -215,6 +218,10 @@ impl Runtime {
     /// The attempts this process speaks for.
     pub fn held(&self) -> &Held {
         &self.0.held
+    }
+
+    pub(crate) fn inherited(&self) -> &Inherited {
+        &self.0.inherited
     }
 
     pub(crate) fn own(&self) -> &Own {

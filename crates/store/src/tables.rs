@@ -12,8 +12,10 @@ mod route;
 mod work;
 mod input;
 mod execution;
+mod outline;
 mod config;
 mod access;
 mod feed;
+mod start;
 #[cfg(test)]
 mod plan;

@@ -6,9 +6,9 @@
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-use domain::id::SessionId;
-use domain::session::{self, Session};
-use domain::store::{Store, StoreError};
+use domain::id::{IdMaker, SessionId};
+use domain::session;
+use domain::store::{Session, Store, StoreError};
 use domain::time::Timestamp;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -68,7 +68,9 @@ impl Sessions {
             let ended = index.map(|index| before.swap_remove(index).ended).unwrap_or_default();
             known.push(Known { digest, session, ended });
         }
-        before.iter().for_each(|gone| gone.ended.cancel());
+        for gone in before {
+            gone.ended.cancel();
+        }
         Ok(())
     }
 
@@ -79,7 +81,7 @@ impl Sessions {
     pub(crate) async fn open(&self, store: &Store, label: String) -> Result<String, TokenError> {
         let cookie = random_text()?;
         let digest = digest(&cookie);
-        let id = store.ids(|ids, now| ids.session(now));
+        let id = store.ids(IdMaker::session);
         let _one_at_a_time = self.changing.lock().await;
         store
             .transact("session.open", move |tx| {
@@ -101,10 +103,10 @@ impl Sessions {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             let mut found = None;
             for known in known.iter().filter(|known| bool::from(known.digest.ct_eq(&shown))) {
-                found = known.session.is_live(now).then(|| Admitted {
-                    id: known.session.id,
-                    is_due: known.session.seen(now).is_some(),
-                });
+                found = known
+                    .session
+                    .is_live(now)
+                    .then(|| Admitted { id: known.session.id, is_due: known.session.seen(now).is_some() });
             }
             found?
         };
@@ -142,11 +144,7 @@ impl Sessions {
     ///
     /// # Errors
     /// [`StoreError`]. Then they may be there again after a restart, and until then they are not valid here.
-    pub(crate) async fn revoke(
-        &self,
-        store: &Store,
-        which: Revoked,
-    ) -> Result<Vec<SessionId>, StoreError> {
+    pub(crate) async fn revoke(&self, store: &Store, which: Revoked) -> Result<Vec<SessionId>, StoreError> {
         let _one_at_a_time = self.changing.lock().await;
         self.forget(which);
         store

@@ -1,8 +1,7 @@
 //! Tokens and sessions: found by what they show, and gone when revoked.
 
 use domain::id::SessionId;
-use domain::session::Session;
-use domain::store::{StoreError, Token};
+use domain::store::{Session, StoreError, Token};
 
 use super::StoreDriver;
 use super::sample::{read, second, write};
@@ -111,8 +110,7 @@ pub async fn session_digest_belongs_to_one_session(driver: &impl StoreDriver) {
     for taken in
         [Session { id: session(2).id, ..session(1) }, Session { digest: session(2).digest, ..session(1) }]
     {
-        let again: Result<(), StoreError> =
-            store.transact("case", move |tx| tx.insert_session(&taken)).await;
+        let again: Result<(), StoreError> = store.transact("case", move |tx| tx.insert_session(&taken)).await;
         again.expect_err("the digest or the id is taken");
     }
     assert_eq!(read(store, |snapshot| snapshot.sessions(9)).await, [session(1)]);
