@@ -31,6 +31,9 @@ enum OnFailure {
     Stop,
 }
 
+/// How Cargo is told of the tests that need Chromium. It runs them only where they are named.
+pub(crate) const BROWSER_TESTS: &[&str] = &["--package", "open-conduit", "--test", "browser"];
+
 /// The check, in order.
 const PARTS: &[Part] = &[
     Part { name: "format", needs: &[], on_failure: OnFailure::GoOn, run: format },
@@ -42,6 +45,12 @@ const PARTS: &[Part] = &[
         needs: &[Component::Postgres, Component::Npm, Component::Nextest],
         on_failure: OnFailure::GoOn,
         run: tests,
+    },
+    Part {
+        name: "browser",
+        needs: &[Component::Chromium, Component::Nextest],
+        on_failure: OnFailure::GoOn,
+        run: browser,
     },
     Part { name: "doc-tests", needs: &[], on_failure: OnFailure::GoOn, run: doc_tests },
     Part { name: "codegen", needs: &[], on_failure: OnFailure::GoOn, run: |_| codegen::check() },
@@ -178,15 +187,16 @@ fn format(session: &Session) -> Result<(), Error> {
 }
 
 fn clippy(session: &Session) -> Result<(), Error> {
-    machine::run(&mut session.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    machine::run(&mut session.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    // Cargo's word for all targets leaves out a test that runs only where it is named.
+    machine::run(session.cargo(&["clippy"]).args(BROWSER_TESTS).args(["--", "-D", "warnings"]))
 }
 
 /// Compiles what the tests run, so that an error of the compiler is told from a failing test.
 fn build(session: &Session) -> Result<(), Error> {
-    if session.has_nextest {
-        return machine::run(&mut session.cargo(&["nextest", "run", "--workspace", "--no-run"]));
-    }
-    machine::run(&mut session.cargo(&["test", "--workspace", "--no-run"]))
+    let runner: &[&str] = if session.has_nextest { &["nextest", "run"] } else { &["test"] };
+    machine::run(session.cargo(runner).args(["--workspace", "--no-run"]))?;
+    machine::run(session.cargo(runner).args(BROWSER_TESTS).arg("--no-run"))
 }
 
 fn tests(session: &Session) -> Result<(), Error> {
@@ -196,6 +206,20 @@ fn tests(session: &Session) -> Result<(), Error> {
         &["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]
     };
     machine::run(session.cargo(arguments).args(&session.filter))
+}
+
+/// The pages in Chromium.
+fn browser(session: &Session) -> Result<(), Error> {
+    if session.without.contains(&Component::Chromium) {
+        output::line("the pages are not tested in a browser, because Chromium was left out");
+        return Ok(());
+    }
+    let (runner, how): (&[&str], &[&str]) = if session.has_nextest {
+        (&["nextest", "run"], &["--profile", "ci"])
+    } else {
+        (&["test"], &["--no-fail-fast"])
+    };
+    machine::run(session.cargo(runner).args(BROWSER_TESTS).args(how).args(&session.filter))
 }
 
 fn doc_tests(session: &Session) -> Result<(), Error> {

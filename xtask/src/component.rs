@@ -27,6 +27,11 @@ const POSTGRES_PROGRAMS: &[&str] = &["initdb", "pg_isready", "postgres", "psql"]
 /// The programs of [`Component::Curl`], whose packages have the same names.
 const CURL_PROGRAMS: &[&str] = &["curl", "openssl"];
 
+const CHROMIUM_PROGRAMS: &[&str] = &["chromium", "chromedriver"];
+/// Without a font every letter is a box.
+const CHROMIUM_FONT: &str = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
+const CHROMIUM_PACKAGES: &[&str] = &["chromium", "chromium-driver", "fonts-dejavu-core"];
+
 /// Something the tests use that is not a Rust package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Component {
@@ -38,6 +43,8 @@ pub(crate) enum Component {
     Mount,
     /// curl and openssl, with which the README sends a delivery
     Curl,
+    /// Chromium, its driver and a font, in which the pages are tested
+    Chromium,
     /// cargo-nextest; without it `cargo test` runs the tests
     Nextest,
 }
@@ -50,6 +57,7 @@ impl Component {
             Self::Npm => "npm",
             Self::Mount => "mount",
             Self::Curl => "curl",
+            Self::Chromium => "chromium",
             Self::Nextest => "nextest",
         }
     }
@@ -61,6 +69,10 @@ impl Component {
             Self::Npm => has_samples(target),
             Self::Mount => machine::is_root(),
             Self::Curl => CURL_PROGRAMS.iter().all(|program| has_program(program)),
+            Self::Chromium => {
+                CHROMIUM_PROGRAMS.iter().all(|program| has_program(program))
+                    && Path::new(CHROMIUM_FONT).exists()
+            }
             Self::Nextest => true,
         }
     }
@@ -82,16 +94,19 @@ impl Component {
             Self::Curl => {
                 format!("apt-get install --yes --no-install-recommends {}", CURL_PROGRAMS.join(" "))
             }
+            Self::Chromium => {
+                format!("apt-get install --yes --no-install-recommends {}", CHROMIUM_PACKAGES.join(" "))
+            }
             Self::Nextest => "cargo install --locked cargo-nextest".to_owned(),
         }
     }
 
     fn install(self, target: &Path) -> Result<(), Error> {
         match self {
-            Self::Postgres => install_packages(self, target, "postgresql"),
+            Self::Postgres => install_packages(self, target, &["postgresql"]),
             Self::Npm => {
                 if !has_npm() {
-                    install_packages(self, target, "npm")?;
+                    install_packages(self, target, &["npm"])?;
                 }
                 let folder = npm_folder(target);
                 fs::create_dir_all(&folder).map_err(file_error("create", &folder))?;
@@ -104,9 +119,8 @@ impl Component {
                 )
             }
             Self::Mount => Err(Error::NotRoot { command: self.installing(target) }),
-            Self::Curl => {
-                CURL_PROGRAMS.iter().try_for_each(|program| install_packages(self, target, program))
-            }
+            Self::Curl => install_packages(self, target, CURL_PROGRAMS),
+            Self::Chromium => install_packages(self, target, CHROMIUM_PACKAGES),
             Self::Nextest => Ok(()),
         }
     }
@@ -183,7 +197,7 @@ fn has_samples(target: &Path) -> bool {
         .is_some_and(|package| package["version"] == SAMPLES_VERSION)
 }
 
-fn install_packages(component: Component, target: &Path, package: &str) -> Result<(), Error> {
+fn install_packages(component: Component, target: &Path, packages: &[&str]) -> Result<(), Error> {
     if !machine::is_root() {
         return Err(Error::NotRoot { command: component.installing(target) });
     }
@@ -193,7 +207,7 @@ fn install_packages(component: Component, target: &Path, package: &str) -> Resul
         command
     };
     machine::run(apt().args(["update", "--quiet"]))?;
-    machine::run(apt().args(["install", "--yes", "--quiet", "--no-install-recommends", package]))
+    machine::run(apt().args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages))
 }
 
 #[cfg(test)]

@@ -61,6 +61,11 @@ pub(crate) enum Error {
     /// Drills failed; the table of drills has been printed.
     #[error("failed drills: {names}")]
     Drills { names: String },
+    /// No test took a picture.
+    #[error(
+        "no picture was taken: there are no tests {tests}; name the present ones in xtask/src/screenshots.rs"
+    )]
+    NoPictures { tests: &'static str },
     /// Parts of the check failed; the table of parts has been printed.
     #[error("failed: {names}")]
     Parts { names: String },

@@ -15,6 +15,7 @@ mod metadata;
 mod output;
 mod postgres;
 mod readme;
+mod screenshots;
 mod tidy;
 
 use std::process::ExitCode;
@@ -40,6 +41,8 @@ enum Command {
     Codegen(codegen::Arguments),
     /// Type what the README says, and compare what happens
     Readme,
+    /// Take the pictures of the pages that the documents show
+    Screenshots(screenshots::Arguments),
     /// Kill, suspend, starve and double real daemons under load
     Drill(drill::Arguments),
     /// Be the job that drills let the daemon run
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Codegen(arguments) => codegen::run(&arguments),
         Command::Readme => readme::run(),
+        Command::Screenshots(arguments) => screenshots::run(&arguments),
         Command::Drill(arguments) => drill::run(&arguments),
         Command::DrillJob(arguments) => drill::job::run(&arguments),
     };

@@ -222,6 +222,130 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", () => { for (const form of all("form[data-sent]")) delete form.dataset.sent; });
 
+// ---------- log: more of a run's output, before and behind what is shown ----------
+for (const body of all("[data-log]")) readLog(body);
+
+function readLog(body) {
+  // No stream tells of output, so a run that goes on is asked again, a while after its last answer.
+  const AGAIN_MS = 1000, LINES_MAX = 20000, NEAR = 48;
+  const follow = one("[data-log-follow]"), live = one("[data-log-live]");
+  let from = Number(body.dataset.from), next = Number(body.dataset.next), size = Number(body.dataset.size);
+  let isLive = body.dataset.state === "live", isBusy = false, timer = 0;
+  const later = one("[data-log-later]", body);
+  const isAtEnd = () => body.scrollHeight - body.scrollTop - body.clientHeight < NEAR;
+  const follows = () => follow?.getAttribute("aria-pressed") === "true";
+  const toEnd = () => { body.scrollTop = body.scrollHeight; };
+
+  async function ask(query) {
+    const answer = await fetch(`${body.dataset.log}?view=part&${query}`);
+    if (!answer.ok || answer.redirected) throw new Error(`the log answered ${answer.status}`);
+    const number = (name) => Number(answer.headers.get(name));
+    return {
+      html: await answer.text(), from: number("x-log-from"), next: number("x-log-next"),
+      size: number("x-log-size"), isLive: answer.headers.get("x-run-state") === "live",
+    };
+  }
+
+  async function behind() {
+    if (isBusy || document.hidden) return;
+    isBusy = true;
+    try {
+      const part = await ask(`from=${next}`);
+      const wasLive = isLive, stays = follows();
+      if (part.html.trim()) {
+        // A line that could still grow is sent again, with what it has become.
+        for (const line of all("[data-open], [data-log-none]", body)) line.remove();
+        body.insertAdjacentHTML("beforeend", part.html);
+        trim();
+        place();
+      }
+      const isStuck = part.next === next && part.next < part.size && part.html.trim() === "";
+      next = part.next; size = part.size; isLive = part.isLive;
+      if (stays) toEnd();
+      if (isLive || (wasLive && !isStuck)) timer = setTimeout(behind, next < size && !one("[data-open]", body) ? 0 : AGAIN_MS);
+      else ended();
+    } catch { timer = setTimeout(behind, 5 * AGAIN_MS); } finally { isBusy = false; }
+  }
+
+  function trim() {
+    const lines = all(".ll", body);
+    if (lines.length <= LINES_MAX || !follows()) return;
+    for (const line of lines.slice(0, lines.length - LINES_MAX)) line.remove();
+    from = Number(lines[lines.length - LINES_MAX].id.slice(1));
+    earlier();
+  }
+
+  // What stands below the lines says which ones they are, and how much there was when the page was made.
+  function place() {
+    one("[data-log-bytes]")?.remove();
+    const lines = all(".ll > a", body), where = one("[data-log-place]");
+    if (where && lines.length) where.textContent = `Lines ${lines[0].textContent} to ${lines.at(-1).textContent}`;
+  }
+
+  function ended() {
+    live?.remove();
+    follow?.remove();
+  }
+
+  // The link of what stands before, for whoever has no script; kept true for whoever has one.
+  function earlier() {
+    let link = one("[data-log-earlier]", body);
+    if (from <= 0) { link?.remove(); return; }
+    if (!link) {
+      link = Object.assign(document.createElement("a"), { className: "log-more" });
+      link.dataset.logEarlier = "";
+      body.prepend(link);
+    }
+    link.href = `${body.dataset.log}?to=${from}`;
+    link.textContent = "Earlier output";
+  }
+
+  async function before() {
+    if (isBusy || from <= 0) return;
+    isBusy = true;
+    try {
+      const part = await ask(`to=${from}`);
+      const height = body.scrollHeight, top = body.scrollTop;
+      if (part.from < from && part.html.trim()) {
+        const first = one(".ll", body);
+        if (first) first.insertAdjacentHTML("beforebegin", part.html); else body.insertAdjacentHTML("beforeend", part.html);
+        from = part.from;
+        earlier();
+        place();
+        body.scrollTop = top + body.scrollHeight - height;
+      }
+    } catch { /* The link is still there. */ } finally { isBusy = false; }
+  }
+
+  body.addEventListener("scroll", () => {
+    if (body.scrollTop < NEAR) before();
+    if (follow && follows() && !isAtEnd()) follow.setAttribute("aria-pressed", "false");
+  }, { passive: true });
+  body.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-log-earlier]")) return;
+    event.preventDefault();
+    before();
+  });
+  follow?.addEventListener("click", () => {
+    follow.setAttribute("aria-pressed", String(!follows()));
+    if (follows()) toEnd();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && isLive && !later) { clearTimeout(timer); behind(); }
+  });
+
+  const isAsked = /^#b\d+$/.test(location.hash) && document.getElementById(location.hash.slice(1));
+  // A page that was opened somewhere inside stays there; one that was opened at the end is there.
+  if (isAsked) follow?.setAttribute("aria-pressed", "false");
+  else if (!later && !new URLSearchParams(location.search).has("to")) toEnd();
+  if (isLive && !later) {
+    if (follow) follow.hidden = false;
+    if (live) live.hidden = false;
+    one("[data-log-still]")?.remove();
+    timer = setTimeout(behind, AGAIN_MS);
+  } else follow?.setAttribute("aria-pressed", "false");
+}
+
 // ---------- keys ----------
 {
   const places = { r: "/", e: "/events", w: "/work", c: "/config", h: "/health", s: "/settings" };

@@ -16,14 +16,21 @@ pub(crate) mod server;
 pub(crate) mod query;
 mod resolve;
 pub(crate) mod events;
+mod cloudevents;
+pub(crate) mod explain;
 pub(crate) mod work;
 pub(crate) mod runs;
+pub(crate) mod timeline;
+pub(crate) mod needs;
+pub(crate) mod starts;
 pub(crate) mod stream;
 pub(crate) mod config;
+pub(crate) mod scopes;
 pub(crate) mod doctor;
+pub(crate) mod sessions;
 mod metrics;
 mod story;
 mod openapi;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -22,6 +22,7 @@ mod keyed;
 mod changes;
 mod hosting;
 mod up;
+mod open;
 mod serve;
 mod status;
 mod doctor;
@@ -30,7 +31,9 @@ mod scope;
 mod events;
 mod work;
 mod runs;
+mod sessions;
 mod completions;
+mod man;
 mod schema;
 mod reference;
 
@@ -64,6 +67,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(up::UpArgs),
+    Open(open::OpenArgs),
     Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Doctor(doctor::DoctorArgs),
@@ -82,7 +86,11 @@ enum Command {
     /// Runs: each attempt at a Work
     #[command(subcommand)]
     Runs(runs::RunsCommand),
+    /// Sessions: the browsers that are logged in to the page
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
     Schema(schema::SchemaArgs),
     #[command(subcommand, hide = true)]
     Reference(reference::ReferenceCommand),
@@ -140,12 +148,14 @@ fn misread(error: &clap::Error, json: bool) -> Exit {
 
 fn run(command: Command, context: &Context) -> Result<Exit, Stop> {
     match command {
-        Command::Completions(args) => completions::completions(&args, Cli::command()),
+        Command::Completions(args) => completions::completions(&args, &Cli::command()),
+        Command::Man(args) => man::man(&args, context, Cli::command()),
         Command::Schema(args) => schema::schema(&args, context),
         Command::Reference(command) => reference::reference(&command, Cli::command()),
         Command::Config(config::ConfigCommand::Check(args)) => config::check::check(&args, context),
         Command::Up(args) => on_many_threads(up::up(args, context)),
         Command::Serve(args) => on_many_threads(serve::serve(args, context)),
+        Command::Open(args) => one_thread()?.block_on(open::open(&args, context)),
         Command::Status(args) => one_thread()?.block_on(status::status(&args, context)),
         Command::Doctor(args) => one_thread()?.block_on(doctor::doctor(&args, context)),
         Command::Config(command) => one_thread()?.block_on(config::run(command, context)),
@@ -153,6 +163,7 @@ fn run(command: Command, context: &Context) -> Result<Exit, Stop> {
         Command::Events(command) => one_thread()?.block_on(events::run(command, context)),
         Command::Work(command) => one_thread()?.block_on(work::run(command, context)),
         Command::Runs(command) => one_thread()?.block_on(runs::run(command, context)),
+        Command::Sessions(command) => one_thread()?.block_on(sessions::run(command, context)),
     }
 }
 

@@ -170,6 +170,14 @@ impl Client {
         self.answer(Method::POST, route, Bytes::new()).await
     }
 
+    /// Takes something away.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub(crate) async fn delete<T: DeserializeOwned>(&self, route: &Route) -> Result<T, ClientError> {
+        self.answer(Method::DELETE, route, Bytes::new()).await
+    }
+
     /// Reads what arrives bit by bit, such as a log or a stream of Events.
     ///
     /// # Errors

@@ -18,6 +18,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Tokens;
+use crate::auth::code::Codes;
+use crate::auth::page_name::PageName;
+use crate::auth::session::Sessions;
 use crate::config::secrets::SecretReader;
 use crate::home::Home;
 use crate::listener::ingress::Table;
@@ -27,12 +30,14 @@ pub(crate) mod applied;
 pub(crate) mod log;
 pub(crate) mod signal;
 pub(crate) mod host;
+pub(crate) mod footprint;
 mod follow;
 mod lock;
 mod notify;
 mod start;
 mod stop;
 mod upkeep;
+mod alive;
 
 pub(crate) use start::{DaemonError, start};
 pub(crate) use stop::Running;
@@ -87,6 +92,9 @@ pub(crate) struct Daemon {
     runtime: Runtime,
     extensions: Extensions,
     tokens: Tokens,
+    sessions: Sessions,
+    codes: Codes,
+    page: PageName,
     secrets: Arc<SecretReader>,
     applied: RwLock<Arc<Applied>>,
     applying: tokio::sync::Mutex<()>,
@@ -132,6 +140,21 @@ impl Daemon {
     /// The tokens that are valid.
     pub(crate) const fn tokens(&self) -> &Tokens {
         &self.tokens
+    }
+
+    /// The sessions that are valid.
+    pub(crate) const fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// The one-time codes that wait to be used.
+    pub(crate) const fn codes(&self) -> &Codes {
+        &self.codes
+    }
+
+    /// Where a browser finds the page, without a path; none before it listens.
+    pub(crate) fn page_origin(&self) -> Option<&str> {
+        self.page.origin()
     }
 
     /// Reads secrets.

@@ -11,10 +11,13 @@ use hyper::StatusCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ErrorCode {
     BadRequest,
+    UnsupportedSpecversion,
     Unauthorized,
+    WrongCode,
     ForeignUser,
     ForeignHost,
     ForeignOrigin,
+    OperatorOnly,
     ReservedType,
     ReservedSource,
     NotFound,
@@ -33,7 +36,9 @@ pub(crate) enum ErrorCode {
     Conflict,
     PayloadTooLarge,
     UnsupportedMediaType,
+    NotThePage,
     InvalidConfig,
+    TooManyTries,
     HomeUnreadable,
     LogUnavailable,
     EntryUnavailable,
@@ -65,12 +70,15 @@ pub(crate) enum ErrorCode {
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 50] = [
+    pub(crate) const ALL: [Self; 55] = [
         Self::BadRequest,
+        Self::UnsupportedSpecversion,
         Self::Unauthorized,
+        Self::WrongCode,
         Self::ForeignUser,
         Self::ForeignHost,
         Self::ForeignOrigin,
+        Self::OperatorOnly,
         Self::ReservedType,
         Self::ReservedSource,
         Self::NotFound,
@@ -89,7 +97,9 @@ impl ErrorCode {
         Self::Conflict,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
+        Self::NotThePage,
         Self::InvalidConfig,
+        Self::TooManyTries,
         Self::HomeUnreadable,
         Self::LogUnavailable,
         Self::EntryUnavailable,
@@ -122,10 +132,13 @@ impl ErrorCode {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::BadRequest => "bad_request",
+            Self::UnsupportedSpecversion => "unsupported_specversion",
             Self::Unauthorized => "unauthorized",
+            Self::WrongCode => "wrong_code",
             Self::ForeignUser => "foreign_user",
             Self::ForeignHost => "foreign_host",
             Self::ForeignOrigin => "foreign_origin",
+            Self::OperatorOnly => "operator_only",
             Self::ReservedType => "reserved_type",
             Self::ReservedSource => "reserved_source",
             Self::NotFound => "not_found",
@@ -144,7 +157,9 @@ impl ErrorCode {
             Self::Conflict => "conflict",
             Self::PayloadTooLarge => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::NotThePage => "not_the_page",
             Self::InvalidConfig => "invalid_config",
+            Self::TooManyTries => "too_many_tries",
             Self::HomeUnreadable => "home_unreadable",
             Self::LogUnavailable => "log_unavailable",
             Self::EntryUnavailable => "entry_unavailable",
@@ -178,11 +193,12 @@ impl ErrorCode {
     /// command line says, have one for completeness.
     pub(crate) const fn status(self) -> StatusCode {
         match self {
-            Self::BadRequest | Self::Usage => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::BadRequest | Self::UnsupportedSpecversion | Self::Usage => StatusCode::BAD_REQUEST,
+            Self::Unauthorized | Self::WrongCode => StatusCode::UNAUTHORIZED,
             Self::ForeignUser
             | Self::ForeignHost
             | Self::ForeignOrigin
+            | Self::OperatorOnly
             | Self::ReservedType
             | Self::ReservedSource
             | Self::TokenUnreadable => StatusCode::FORBIDDEN,
@@ -205,7 +221,9 @@ impl ErrorCode {
             | Self::Held => StatusCode::CONFLICT,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotThePage => StatusCode::MISDIRECTED_REQUEST,
             Self::InvalidConfig => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
             Self::CorruptRecord
             | Self::Bug
             | Self::HomeUnreadable
@@ -233,10 +251,13 @@ impl ErrorCode {
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::BadRequest => "The request cannot be read",
+            Self::UnsupportedSpecversion => "Not this version of CloudEvents",
             Self::Unauthorized => "Who sent this could not be verified",
+            Self::WrongCode => "The code opens nothing",
             Self::ForeignUser => "Another user's process",
             Self::ForeignHost => "Not addressed to this daemon",
             Self::ForeignOrigin => "Sent by another site's page",
+            Self::OperatorOnly => "Only with the operator's token",
             Self::ReservedType => "The type belongs to the runtime",
             Self::ReservedSource => "The source belongs to the runtime",
             Self::NotFound => "Not found",
@@ -255,7 +276,9 @@ impl ErrorCode {
             Self::Conflict => "Changed meanwhile",
             Self::PayloadTooLarge => "The body is too large",
             Self::UnsupportedMediaType => "Not this media type",
+            Self::NotThePage => "The page has another address",
             Self::InvalidConfig => "The configuration is not valid",
+            Self::TooManyTries => "Too many wrong codes",
             Self::HomeUnreadable => "The home cannot be read",
             Self::LogUnavailable => "The output cannot be read",
             Self::EntryUnavailable => "The entry cannot receive now",
@@ -289,6 +312,7 @@ impl ErrorCode {
     pub(crate) const fn retry_after(self) -> Option<u32> {
         match self.status() {
             StatusCode::SERVICE_UNAVAILABLE => Some(2),
+            StatusCode::TOO_MANY_REQUESTS => Some(60),
             _other => None,
         }
     }

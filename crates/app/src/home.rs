@@ -139,6 +139,16 @@ impl Home {
         self.root.join("page-name")
     }
 
+    /// When a daemon was last seen alive in it.
+    pub(crate) fn alive(&self) -> PathBuf {
+        self.root.join("alive")
+    }
+
+    /// A file that leads this user's browser to the page.
+    pub(crate) fn open_page(&self) -> PathBuf {
+        self.root.join("open.html")
+    }
+
     /// Where attempts have their files.
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")

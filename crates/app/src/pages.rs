@@ -16,15 +16,36 @@ mod frame;
 mod html;
 mod failed;
 mod needs;
+mod form;
+pub(crate) mod login;
 mod runs;
+mod timeline;
+mod run;
+mod log;
+mod again;
+mod events;
+mod event;
+mod emit;
+mod explain;
+mod works;
+mod work;
+mod cancel;
+mod config;
+mod apply;
+mod health;
+mod settings;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
-use hyper::Response;
+use bytes::Bytes;
+use hyper::{Method, Response};
 
 use crate::api::body::Body;
 use crate::api::failure::Failure;
 use crate::api::server::{Answer, Asked};
+use crate::auth::Authority;
 use crate::daemon::Daemon;
 
 use reader::Reader;
@@ -39,21 +60,64 @@ pub(crate) struct Visit {
     pub(crate) asked: Asked,
     /// Who reads it.
     pub(crate) reader: Reader,
+    /// What a form sent; nothing for a page that is only read.
+    pub(crate) sent: Bytes,
 }
 
 /// Answers with a page, or with one that says why not.
 pub(crate) async fn answer(daemon: &Arc<Daemon>, page: Page, asked: Asked) -> Response<Body> {
     let reader = Reader::of(&asked.parts.headers, daemon.store().now());
-    let visit = Visit { daemon: Arc::clone(daemon), asked, reader };
+    let mut visit = Visit { daemon: Arc::clone(daemon), asked, reader, sent: Bytes::new() };
+    if visit.asked.parts.method == Method::POST {
+        match form::receive(&mut visit.asked).await {
+            Ok(sent) => visit.sent = sent,
+            Err(failure) => return told(&visit, failure).await,
+        }
+    }
     match Box::pin(show(page, &visit)).await {
         Ok(response) => response,
-        Err(failure) => failed::page(&visit, failure).await,
+        Err(failure) => told(&visit, failure).await,
+    }
+}
+
+/// Says why there is no page. What stands around a page says how the daemon is, which is not for everyone.
+async fn told(visit: &Visit, failure: Failure) -> Response<Body> {
+    match visit.asked.authority {
+        Authority::Nobody => failure.into_response(),
+        Authority::Operator | Authority::Session(_) => failed::page(visit, failure).await,
     }
 }
 
 async fn show(page: Page, visit: &Visit) -> Answer {
     match page {
         Page::Asset => asset::serve(visit.asked.id()).ok_or_else(|| Failure::not_found("no such file")),
+        Page::Login => login::show(visit),
+        Page::LogIn => login::log_in(visit).await,
+        Page::LogOut => login::log_out(visit).await,
         Page::Runs => runs::list(visit).await,
+        Page::Run => Box::pin(run::show(visit)).await,
+        Page::RunLog => Box::pin(log::show(visit)).await,
+        Page::RunLogRaw => log::download(visit).await,
+        Page::AskAgain => Box::pin(again::confirm(visit)).await,
+        Page::Again => Box::pin(again::send(visit)).await,
+        Page::AskCancel => Box::pin(cancel::confirm(visit)).await,
+        Page::Cancel => cancel::cancel(visit).await,
+        Page::Config => Box::pin(config::show(visit)).await,
+        Page::AskApply => apply::ask(visit).await,
+        Page::Apply => apply::apply(visit).await,
+        Page::Health => Box::pin(health::show(visit)).await,
+        Page::Settings => settings::show(visit).await,
+        Page::Theme => settings::choose_theme(visit),
+        Page::RevokeSession => settings::revoke(visit).await,
+        Page::RevokeOthers => settings::revoke_others(visit).await,
+        Page::Events => events::list(visit).await,
+        Page::NewEvent => emit::form(visit).await,
+        Page::EmitEvent => Box::pin(emit::send(visit)).await,
+        Page::ExplainEvent => Box::pin(explain::form(visit)).await,
+        Page::ExplainedEvent => Box::pin(explain::answered(visit)).await,
+        Page::Event => Box::pin(event::show(visit)).await,
+        Page::EventPayload => event::payload(visit).await,
+        Page::Works => works::list(visit).await,
+        Page::Work => work::show(visit).await,
     }
 }

@@ -5,13 +5,21 @@
 
 pub(crate) mod time;
 pub(crate) mod word;
+pub(crate) mod payload;
 pub(crate) mod event;
 pub(crate) mod work;
 pub(crate) mod run;
+pub(crate) mod timeline;
+pub(crate) mod downtime;
+pub(crate) mod needs;
 pub(crate) mod clock;
 pub(crate) mod look;
 pub(crate) mod change;
+pub(crate) mod said;
 pub(crate) mod why;
+pub(crate) mod log;
+pub(crate) mod config;
+pub(crate) mod health;
 
 #[cfg(test)]
 mod sample;

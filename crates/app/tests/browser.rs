@@ -1,4 +1,4 @@
-//! The pages in a real browser: headless Chromium, driven through ChromeDriver, against a real daemon.
+//! The pages in a real browser: headless Chromium, driven through its driver, against a real daemon.
 //!
 //! `cargo xtask test` runs this binary as a part of its own; nothing else does unless it is named (`cargo nextest
 //! run -p open-conduit --test browser`). Where Chromium is not installed the tests fail, unless
@@ -15,6 +15,15 @@ mod browser {
     mod page;
     mod checks;
     mod site;
+    mod sample;
 
     mod harness;
+    mod login;
+    mod live;
+    mod restart;
+    mod trace;
+    mod cancel;
+    mod injection;
+    mod keyboard;
+    mod looks;
 }

@@ -6,11 +6,13 @@ mod runner {
     mod normal;
 
     mod help;
+    mod manual;
     mod reference;
     mod unreachable;
     mod config;
     mod events;
     mod runs;
+    mod sessions;
     mod work;
     mod up;
     mod restart;

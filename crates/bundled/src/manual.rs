@@ -40,6 +40,10 @@ impl PreparedRoute for ManualRoute {
         "what an operator sends".to_owned()
     }
 
+    fn leads_to(&self) -> String {
+        format!("one standing Work per key, of kind `{KIND}`, or the Work that it is addressed to")
+    }
+
     fn ignores_work(&self) -> bool {
         true
     }
@@ -110,5 +114,15 @@ mod tests {
         let problems = Manual.prepare(&json!({ "types": [] })).unwrap_err();
         assert_eq!(problems[0].to_string(), "`types`: is not known; nothing can be set here");
         assert!(Manual.prepare(&json!({})).is_ok());
+    }
+
+    #[test]
+    fn it_describes_itself() {
+        let route = Manual.prepare(&Value::Null).unwrap();
+        assert_eq!(route.describe(), "what an operator sends");
+        assert_eq!(
+            route.leads_to(),
+            "one standing Work per key, of kind `manual.work`, or the Work that it is addressed to"
+        );
     }
 }

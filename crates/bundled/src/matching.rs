@@ -184,6 +184,10 @@ impl PreparedRoute for MatchRoute {
         text
     }
 
+    fn leads_to(&self) -> String {
+        self.target.in_words()
+    }
+
     fn ignores_work(&self) -> bool {
         true
     }
@@ -222,6 +226,20 @@ impl Target {
                 }
                 Self::Addressed
             }
+        }
+    }
+
+    fn in_words(&self) -> String {
+        match self {
+            Self::Keyed { kind, key } => {
+                let made = if matches!(key, Some(KeyTemplate::Made { .. })) { " that it makes" } else { "" };
+                format!("one standing Work per key{made}, of kind `{kind}`")
+            }
+            Self::Fresh { kind, key } => {
+                let keyed = if key.is_some() { ", with a key" } else { "" };
+                format!("a new Work for each, of kind `{kind}`{keyed}")
+            }
+            Self::Addressed => "the Work that it is addressed to".to_owned(),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The shell executor: runs a command as one turn, in a process that outlives the daemon.
 //!
-//! A small launcher of our own binary stands between the two. It holds the command back until the runtime has
+//! A small process of ours, the launcher, stands between the two. It holds the command back until the runtime has
 //! recorded where to find it, it alone waits for the command, and it writes how that ended into a file. So a
 //! daemon that is killed at any moment leaves one of two things behind: a launch that began nothing and never
 //! will, or a command with an identity that the next daemon can follow to the same end.
 //!
 //! The modules stand in the order a turn passes them: `config`, `environment` and `input` say what is run,
-//! `launch` starts a `launcher` over `wire`, `handle` is what the runtime keeps, `judge` reads the end, and
-//! `recovery` finds out after a crash. `process` knows processes by identity, `directory` knows the files.
+//! `launch` starts a launcher from a `binary`, `handle` is what the runtime keeps, `judge` reads the end, and
+//! `recovery` finds out after a crash. `root` knows where launches lie. The launcher, and what it shares with
+//! these, is a crate of its own.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -18,30 +19,30 @@ use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Epoch, ExecutionId, Executor, ExecutorName, Log,
     LogRequest, PinError, Recovery, RunError, RunRequest, Segment, Stopped, TurnResult,
 };
+use launcher::directory::{SegmentDirectory, open_plain};
+use launcher::process::Machine;
+use launcher::wire::{self, Plan};
 use serde_json::Value;
 
 mod config;
 mod environment;
 mod input;
-mod wire;
-mod directory;
-mod process;
-mod redact;
+mod root;
+mod binary;
 mod launch;
-mod launcher;
 mod handle;
 mod judge;
 mod recovery;
 
+pub use binary::LauncherBinary;
 pub use launcher::launcher_entry;
 
+use binary::Source;
 use config::Config;
-use directory::{Root, SegmentDirectory, open_plain};
 use handle::Handle;
 use launch::{Abandoned, Held};
-use process::Machine;
 use recovery::{Settled, Site};
-use wire::Plan;
+use root::Root;
 
 /// The command or its launcher could not be started.
 const SPAWN_FAILED: &str = "spawn_failed";
@@ -70,7 +71,7 @@ impl ShellOptions {
 #[derive(Debug)]
 pub struct ShellExecutor {
     site: Arc<Site>,
-    launcher: PathBuf,
+    binary: Source,
     options: Arc<ShellOptions>,
     hold_time_max: Duration,
     abandoned: Abandoned,
@@ -78,16 +79,17 @@ pub struct ShellExecutor {
 
 impl ShellExecutor {
     /// An executor that keeps one directory for each Execution below `root`, which it makes when it is
-    /// missing. `launcher` is a binary whose `main` begins with [`launcher_entry`]; the daemon's is
-    /// `/proc/self/exe`, which stays right when the file is replaced.
+    /// missing. Its launchers are started from memory, and where that is not possible from `binary`, whose
+    /// `main` begins with [`launcher_entry`]; the daemon's is `/proc/self/exe`, which stays right when the
+    /// file is replaced.
     ///
     /// # Errors
     /// When the directory cannot be made, or this system has no `/proc`.
-    pub fn new(root: &Path, launcher: PathBuf, options: ShellOptions) -> io::Result<Self> {
+    pub fn new(root: &Path, binary: PathBuf, options: ShellOptions) -> io::Result<Self> {
         let site = Site { root: Root::open(root)?, machine: Machine::here()? };
         Ok(Self {
             site: Arc::new(site),
-            launcher,
+            binary: Source::new(binary),
             options: Arc::new(options),
             hold_time_max: HOLD_TIME_MAX,
             abandoned: Abandoned::default(),
@@ -102,6 +104,19 @@ impl ShellExecutor {
         self
     }
 
+    /// Starts launchers from the binary that was given, even where they could be started from memory.
+    #[must_use]
+    pub fn without_memory(mut self) -> Self {
+        self.binary = self.binary.without_memory();
+        self
+    }
+
+    /// Which binary launchers are started from. The first call in a process finds that out, and blocks for the
+    /// time a small program takes to run.
+    pub fn launcher_binary(&self) -> LauncherBinary {
+        self.binary.which()
+    }
+
     /// Deletes the content of an Execution that has ended: its input, output and artifacts. Again is fine.
     ///
     /// # Errors
@@ -114,7 +129,7 @@ impl ShellExecutor {
     /// Makes the directory and starts a launcher that holds the command.
     async fn hold(&self, request: RunRequest, config: Config) -> Result<Held, RunError> {
         let (site, options) = (Arc::clone(&self.site), Arc::clone(&self.options));
-        let (launcher, abandoned) = (self.launcher.clone(), self.abandoned.clone());
+        let (binary, abandoned) = (self.binary.clone(), self.abandoned.clone());
         let hold_time_max = self.hold_time_max;
         let held = tokio::task::spawn_blocking(move || {
             let directory = site.root.segment(request.execution, request.epoch);
@@ -124,7 +139,7 @@ impl ShellExecutor {
                 .create()
                 .map_err(|error| spawn_failed("the segment's directory cannot be made", &error))?;
             // It gets ready while the files are written.
-            let idle = launch::start(&launcher, &directory, &plan.mark, &abandoned)?;
+            let idle = launch::start(binary.path(), &directory, &plan.mark, &abandoned)?;
             directory
                 .write_input(&input::render(&request))
                 .map_err(|error| spawn_failed("`input.json` cannot be written", &error))?;

@@ -126,12 +126,17 @@ impl<'a> Table<'a> {
         texts
     }
 
-    /// The namespace an entry delivers in: required, and not one of the runtime's own.
+    /// The namespace an entry delivers in: required, and not one of the runtime's or a CloudEvent's.
     pub(crate) fn namespace(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> Option<SourceName> {
         self.need_text(key, problems)?;
         let source: SourceName = self.parsed(key, problems)?;
         if source.is_core() {
             problems.push(ConfigProblem::at(self.path(key), "`core` and `core.*` belong to the runtime"));
+            return None;
+        }
+        if source.is_of_cloud_events() {
+            let message = "`cloudevents:` is for the sources of CloudEvents";
+            problems.push(ConfigProblem::at(self.path(key), message));
             return None;
         }
         Some(source)
@@ -195,11 +200,14 @@ mod tests {
         let table = Table::root(&config, &["forks", "namespace", "list", "t"], &mut problems);
         assert!(!table.word("forks", &[("ignore", false), ("accept", true)], false, &mut problems));
         assert_eq!(table.namespace("namespace", &mut problems), None);
+        let event = json!({ "namespace": "cloudevents:/hunter2" });
+        let event = Table::root(&event, &["namespace"], &mut problems);
+        assert_eq!(event.namespace("namespace", &mut problems), None);
         assert_eq!(table.texts("list", &mut problems), [("list[1]".to_owned(), "x")]);
         assert!(table.table("t", &[], &mut problems).is_some());
         assert_eq!(table.secret("gone", &[], &mut problems), None);
         let text = format!("{problems:?}");
-        assert_eq!(problems.len(), 5, "{text}");
+        assert_eq!(problems.len(), 6, "{text}");
         assert!(!text.contains("hunter2"), "{text}");
     }
 }

@@ -7,6 +7,7 @@ mod shell {
     mod fixture;
 
     mod turn;
+    mod binary;
     mod input;
     mod result;
     mod redaction;

@@ -39,7 +39,7 @@ pub struct Delivery {
 pub enum Authority {
     /// The runtime itself.
     Core,
-    /// An operator with the API's token: source `core.manual`, never a `core.*` type.
+    /// An operator with the API's token: source `core.manual` or a CloudEvent's, never a `core.*` type.
     Operator,
     /// A configured ingress entry, in a namespace of its own.
     Ingress,
@@ -71,8 +71,8 @@ pub enum AcceptRefusal {
     /// The type belongs to the runtime.
     #[error("types that begin with `core.` belong to the runtime; choose another type")]
     ReservedType,
-    /// The namespace belongs to the runtime.
-    #[error("sources that begin with `core.` belong to the runtime; choose another source")]
+    /// The namespace belongs to the runtime, or to CloudEvents.
+    #[error("sources that begin with `core.` or `cloudevents:` are taken; choose another source")]
     ReservedSource,
     /// The Work does not exist.
     #[error("no Work {0} exists; `work list` shows those that do")]
@@ -124,6 +124,9 @@ pub fn authorize(delivery: &Delivery, authority: Authority) -> Result<(), Accept
             }
             let operator = authority == Authority::Operator && delivery.source.as_str() == MANUAL_SOURCE;
             if delivery.source.is_core() && !operator {
+                return Err(AcceptRefusal::ReservedSource);
+            }
+            if delivery.source.is_of_cloud_events() && authority == Authority::Ingress {
                 return Err(AcceptRefusal::ReservedSource);
             }
             Ok(())

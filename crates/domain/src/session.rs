@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::id::SessionId;
+use crate::store::Session;
 use crate::time::Timestamp;
 
 /// How long a session stays valid without being used.
@@ -13,23 +14,6 @@ pub const LIFETIME_MAX: Duration = Duration::from_hours(90 * 24);
 pub const SEEN_EVERY: Duration = Duration::from_hours(1);
 /// The most sessions at once.
 pub const SESSIONS_MAX: usize = 64;
-
-/// A browser that is logged in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
-    /// Its id, which is no secret.
-    pub id: SessionId,
-    /// SHA-256 of the cookie, in hex. The cookie itself is never stored.
-    pub digest: String,
-    /// What people call it: the browser in words.
-    pub label: String,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it was used, to within [`SEEN_EVERY`].
-    pub last_seen_at: Timestamp,
-    /// When it stops being valid, exclusive, unless it is used before.
-    pub expires_at: Timestamp,
-}
 
 impl Session {
     /// A session that begins now.
@@ -68,12 +52,17 @@ pub fn make_room(sessions: &[Session], now: Timestamp) -> Vec<SessionId> {
 mod tests {
     use std::time::Duration;
 
-    use super::{LIFETIME_MAX, SEEN_EVERY, SESSIONS_MAX, Session, UNUSED_MAX, make_room};
+    use super::{LIFETIME_MAX, SEEN_EVERY, SESSIONS_MAX, UNUSED_MAX, make_room};
     use crate::id::SessionId;
+    use crate::store::Session;
     use crate::time::Timestamp;
 
     const MOMENT: Duration = Duration::from_micros(1);
     const START: Timestamp = Timestamp::EPOCH;
+
+    fn just_before(after: Duration) -> Timestamp {
+        START.after(after.checked_sub(MOMENT).unwrap())
+    }
 
     fn session(number: i64, now: Timestamp) -> Session {
         Session::begin(SessionId::from_number(number), format!("{number:064x}"), "Firefox".to_owned(), now)
@@ -82,14 +71,14 @@ mod tests {
     #[test]
     fn is_live_until_it_was_unused_for_thirty_days() {
         let session = session(1, START);
-        assert!(session.is_live(START.after(UNUSED_MAX - MOMENT)));
+        assert!(session.is_live(just_before(UNUSED_MAX)));
         assert!(!session.is_live(START.after(UNUSED_MAX)));
     }
 
     #[test]
     fn seen_is_worth_a_write_once_an_hour() {
         let session = session(1, START);
-        assert_eq!(session.seen(START.after(SEEN_EVERY - MOMENT)), None);
+        assert_eq!(session.seen(just_before(SEEN_EVERY)), None);
         let now = START.after(SEEN_EVERY);
         let seen = session.seen(now).unwrap();
         assert_eq!((seen.last_seen_at, seen.expires_at), (now, now.after(UNUSED_MAX)));

@@ -25,17 +25,19 @@ pub mod execution;
 pub mod feed;
 pub mod kv;
 pub mod route;
+pub mod start;
 pub mod timer;
 pub mod work;
 
-pub use access::{AccessReads, AccessWrites, Token};
+pub use access::{AccessReads, AccessWrites, Session, Token};
 pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
-pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Stranded};
+pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
 pub use feed::{FeedReads, FeedWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use timer::{TimerReads, TimerWrites};
+pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
 
 /// A consistent snapshot, to read from.
@@ -49,6 +51,7 @@ pub trait Snapshot:
     + ConfigReads
     + AccessReads
     + FeedReads
+    + StartReads
 {
     /// The moment of the snapshot or, in a transaction, its admission time.
     fn now(&self) -> Timestamp;
@@ -66,6 +69,7 @@ pub trait Tx:
     + ConfigWrites
     + AccessWrites
     + FeedWrites
+    + StartWrites
 {
     /// Takes the next sequence. Sequences are in the order of commits; gaps are allowed.
     fn next_sequence(&mut self) -> Sequence;

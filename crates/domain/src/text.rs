@@ -209,6 +209,19 @@ text_type!(
 );
 
 impl EventType {
+    /// The type for what a sender calls it, such as `Push Hook` or `com.example.someEvent`: in lower case, with
+    /// `_` for what a type cannot hold.
+    ///
+    /// # Errors
+    /// [`TextError`] when it is empty, too long, or does not begin with a letter.
+    pub fn of_sender(word: &str) -> Result<Self, TextError> {
+        let letters = word.chars().map(|letter| match letter.to_ascii_lowercase() {
+            letter @ ('a'..='z' | '0'..='9' | '.' | '-' | '/') => letter,
+            _other => '_',
+        });
+        Self::new(letters.collect::<String>())
+    }
+
     /// Whether the type belongs to the runtime itself. No client, extension or execution may send one.
     pub fn is_core(&self) -> bool {
         self.as_str() == "core" || self.as_str().starts_with("core.")
@@ -216,6 +229,22 @@ impl EventType {
 }
 
 impl SourceName {
+    /// What the namespaces of CloudEvents begin with.
+    const CLOUD_EVENTS: &str = "cloudevents:";
+
+    /// The namespace of a CloudEvent's `source`. Two sources never share one.
+    ///
+    /// # Errors
+    /// [`TextError`] when it is too long or holds a control character.
+    pub fn of_cloud_event(source: &str) -> Result<Self, TextError> {
+        Self::new(format!("{}{source}", Self::CLOUD_EVENTS))
+    }
+
+    /// Whether CloudEvents are delivered in the namespace. Nobody else may deliver there.
+    pub fn is_of_cloud_events(&self) -> bool {
+        self.as_str().starts_with(Self::CLOUD_EVENTS)
+    }
+
     /// Whether the namespace belongs to the runtime itself.
     pub fn is_core(&self) -> bool {
         self.as_str() == "core" || self.as_str().starts_with("core.")
@@ -254,6 +283,25 @@ mod tests {
         assert!(EventType::known("core.retry.due").is_core());
         assert!(!EventType::known("corelation.found").is_core());
         assert!(SourceName::known("core.manual").is_core());
+    }
+
+    #[test]
+    fn of_sender_makes_a_type_of_a_foreign_word() {
+        let of = |word: &str| EventType::of_sender(word).map(String::from);
+        assert_eq!(of("com.example.someEvent"), Ok("com.example.someevent".to_owned()));
+        assert_eq!(of("Push Hook:tag/é"), Ok("push_hook_tag/_".to_owned()));
+        assert!(of("1st").is_err() && of("").is_err() && of(&"x".repeat(129)).is_err());
+        assert!(EventType::of_sender("CORE.retry.due").unwrap().is_core());
+    }
+
+    #[test]
+    fn of_cloud_event_keeps_the_source_as_it_is_or_refuses_it() {
+        let of = |source: &str| SourceName::of_cloud_event(source);
+        assert_eq!(of("/a").unwrap().as_str(), "cloudevents:/a");
+        assert!(of("core.manual").unwrap().is_of_cloud_events() && !of("core").unwrap().is_core());
+        assert!(!SourceName::known("cloudevents").is_of_cloud_events());
+        assert!(of(&"x".repeat(188)).is_ok());
+        assert!(of(&"x".repeat(189)).is_err() && of("a\n").is_err());
     }
 
     #[test]

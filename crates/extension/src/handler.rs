@@ -27,6 +27,11 @@ pub trait PreparedRoute: fmt::Debug + Send + Sync {
     /// What the route takes, in one phrase for people: "push to main".
     fn describe(&self) -> String;
 
+    /// What Work it leads to, in one phrase for people: "a new Work for each".
+    fn leads_to(&self) -> String {
+        "the Work that its handler names".to_owned()
+    }
+
     /// Whether the answer depends on the Event alone, so that the Work's revision need not be checked.
     fn ignores_work(&self) -> bool;
 

@@ -21,7 +21,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// How many drafts of verdicts this process has made.
 static DRAFTS: AtomicU64 = AtomicU64::new(0);
@@ -169,16 +169,16 @@ impl SegmentDirectory {
     /// When it cannot be read.
     pub fn status(&self) -> io::Result<Option<Status>> {
         let bytes = read_small(&self.0.join("status"))?;
-        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+        Ok(bytes.and_then(|bytes| Status::from_json(&serde_json::from_slice(&bytes).ok()?)))
     }
 
     /// Records how the command ended: whole or not at all.
     ///
     /// # Errors
     /// When it is not recorded.
-    pub fn write_status(&self, status: &Status) -> io::Result<()> {
+    pub fn write_status(&self, status: Status) -> io::Result<()> {
         let draft = self.0.join(STATUS_DRAFT);
-        let mut bytes = serde_json::to_vec(status)?;
+        let mut bytes = serde_json::to_vec(&status.to_json())?;
         // Written over what was reserved; JSON does not mind the spaces after it.
         bytes.resize(bytes.len().max(STATUS_BYTES), b' ');
         OpenOptions::new().write(true).create(true).truncate(false).open(&draft)?.write_all(&bytes)?;
@@ -306,7 +306,7 @@ impl Verdict {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     /// Its end.
     pub end: End,
@@ -316,9 +316,28 @@ pub struct Status {
     pub ended_at: u64,
 }
 
+impl Status {
+    fn to_json(self) -> Value {
+        let end = match self.end {
+            End::Exit(code) => json!({"exit": code}),
+            End::Signal(signal) => json!({"signal": signal}),
+        };
+        json!({"end": end, "timed_out": self.timed_out, "ended_at": self.ended_at})
+    }
+
+    fn from_json(json: &Value) -> Option<Self> {
+        let end = json.get("end")?;
+        let number = |name| i32::try_from(end.get(name)?.as_i64()?).ok();
+        Some(Self {
+            end: number("exit").map(End::Exit).or_else(|| number("signal").map(End::Signal))?,
+            timed_out: json.get("timed_out")?.as_bool()?,
+            ended_at: json.get("ended_at")?.as_u64()?,
+        })
+    }
+}
+
 /// The end of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// It exited with this status.
     Exit(i32),
@@ -328,7 +347,9 @@ pub enum End {
 
 #[cfg(test)]
 mod tests {
-    use super::{SegmentDirectory, Verdict};
+    use std::fs;
+
+    use super::{End, SegmentDirectory, Status, Verdict};
 
     fn segment(home: &tempfile::TempDir, execution: u32) -> SegmentDirectory {
         let segment = SegmentDirectory::at(home.path().join(execution.to_string()).join("e1"));
@@ -375,5 +396,25 @@ mod tests {
             });
             assert_eq!(segment.verdict().unwrap(), Some(Verdict::Void));
         }
+    }
+
+    #[test]
+    fn a_status_is_read_as_it_was_recorded_and_half_of_one_is_none() {
+        let home = tempfile::tempdir().unwrap();
+        let segment = segment(&home, 7);
+        segment.reserve().unwrap();
+        assert_eq!(segment.status().unwrap(), None);
+        for (end, timed_out) in [(End::Exit(3), false), (End::Signal(9), true)] {
+            let status = Status { end, timed_out, ended_at: 1_700_000_000_000_000 };
+            segment.write_status(status).unwrap();
+            assert_eq!(segment.status().unwrap(), Some(status));
+        }
+        let path = segment.path().join("status");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with(r#"{"end":{"signal":9},"timed_out":true,"ended_at":17"#), "{text}");
+        fs::write(&path, &text[..40]).unwrap();
+        assert_eq!(segment.status().unwrap(), None);
+        fs::write(&path, r#"{"end":{},"timed_out":true,"ended_at":1}"#).unwrap();
+        assert_eq!(segment.status().unwrap(), None);
     }
 }

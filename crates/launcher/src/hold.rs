@@ -24,7 +24,7 @@ use rustix::process::{
 use super::directory::{End, SegmentDirectory, Status, Verdict};
 use super::process::{Identity, MARK_VARIABLE, Tree, wait_readable};
 use super::redact::Redactor;
-use super::wire::{self, EXEC, GO, Hello, Plan};
+use super::wire::{EXEC, GO, Hello, Plan};
 
 /// How long the launcher waits for its command alone. Most have ended by then, and need no thread for their
 /// deadline; orphans that end meanwhile are zombies until then.
@@ -52,16 +52,15 @@ pub(crate) fn launch() -> io::Result<()> {
     if getppid() != Some(daemon) {
         return Err(io::Error::other("the daemon has ended"));
     }
-    let plan: Plan = wire::read_frame(&mut daemon_socket)?;
+    let plan = Plan::read(&mut daemon_socket)?;
     let segment = SegmentDirectory::current();
     let held = match hold(plan, &segment) {
         Ok(held) => held,
         Err(error) => {
-            return wire::write_frame(&mut daemon_socket, &Hello::Failed { reason: error.to_string() });
+            return Hello::Failed { reason: error.to_string() }.write(&mut daemon_socket);
         }
     };
-    let hello = Hello::Held { launcher: held.launcher, command: held.command };
-    wire::write_frame(&mut daemon_socket, &hello)?;
+    Hello::Held { launcher: held.launcher, command: held.command }.write(&mut daemon_socket)?;
 
     // While the daemon records the handle; only the link has to wait for its word.
     let start = segment.draft(Verdict::Start)?;
@@ -110,7 +109,7 @@ fn hold(mut plan: Plan, segment: &SegmentDirectory) -> io::Result<Held> {
     // It was not waited for, so the number is still its own.
     let pid = Pid::from_raw(command_pid).ok_or(io::ErrorKind::InvalidData)?;
     let process = pidfd_open(pid, PidfdFlags::empty())?;
-    wire::write_frame(&mut gate, &plan.command)?;
+    plan.command.write(&mut gate)?;
     let launcher = Identity::of(launcher_pid)?;
     let command = Identity::of(command_pid)?;
     Ok(Held { plan, launcher, command, gate, process, redaction })
@@ -153,7 +152,7 @@ fn run(held: Held, segment: &SegmentDirectory) -> io::Result<()> {
         if !wait_readable(&[process.as_fd()], Some(alone))?[0] {
             let (timed_out, mark) = (Arc::clone(&timed_out), plan.mark.clone());
             std::thread::spawn(move || -> io::Result<()> {
-                if !wait_readable(&[process.as_fd()], Some(timeout - alone))?[0] {
+                if !wait_readable(&[process.as_fd()], Some(timeout.saturating_sub(alone)))?[0] {
                     timed_out.store(true, Ordering::Release);
                     // Who survives this is met again below, or by the daemon.
                     let _survivors = Tree { launcher: Some(launcher), mark: &mark }.stop(grace)?;
@@ -166,7 +165,7 @@ fn run(held: Held, segment: &SegmentDirectory) -> io::Result<()> {
     let status = Status { end, timed_out: timed_out.load(Ordering::Acquire), ended_at: wall_micros() };
     // First, because the rest may take long, and a status makes an attempt finished whatever happens then.
     // A command that deleted its directory cannot be recorded, but what it left is still ended.
-    let recorded = segment.write_status(&status);
+    let recorded = segment.write_status(status);
     let tree = Tree { launcher: Some(launcher), mark: &plan.mark };
     end_orphans(tree, grace, || status.timed_out || segment.is_stopping())?;
     if let Some(thread) = redaction {

@@ -2,8 +2,8 @@
 //! started, on one boot and in one pid namespace, is a process. Everything that is signalled here was opened
 //! first and compared afterwards, so that a recycled pid is left alone.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
@@ -11,13 +11,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use serde::{Deserialize, Serialize};
 
 /// The variable that marks every process of an Execution, in the environment it was started with.
 pub const MARK_VARIABLE: &str = "OPEN_CONDUIT_RUN";
 
 /// The space in which a pid means something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// The kernel's random id of this boot.
     pub boot: String,
@@ -37,7 +36,7 @@ impl Machine {
 }
 
 /// One process of a [`Machine`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Its pid.
     pub pid: i32,
@@ -81,6 +80,9 @@ fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
+/// More bytes than `/proc/PID/stat` has.
+const STAT_BYTES_MAX: usize = 2048;
+
 /// What `/proc/PID/stat` says that matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
@@ -92,7 +94,10 @@ struct Stat {
 
 impl Stat {
     fn read(pid: i32) -> io::Result<Self> {
-        Self::parse(&fs::read(format!("/proc/{pid}/stat"))?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        // In one call: the kernel gives the whole line, and it has at most 52 fields.
+        let mut line = [0; STAT_BYTES_MAX];
+        let length = File::open(format!("/proc/{pid}/stat"))?.read(&mut line)?;
+        Self::parse(&line[..length]).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// The name of the program stands in brackets and may hold brackets, spaces and bytes that are no text;

@@ -8,7 +8,7 @@ use std::process::{ExitCode, Stdio};
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setsid};
 
-use super::wire::{self, Command, GO};
+use super::wire::{Command, GO};
 
 /// What a shell answers for a program that is not there.
 const STATUS_NOT_FOUND: u8 = 127;
@@ -41,7 +41,7 @@ fn prepare(launcher: Option<Pid>) -> io::Result<Option<Command>> {
     // A session of its own, so that a command which signals its group does not reach the launcher.
     setsid()?;
     let mut gate = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
-    let plan = wire::read_frame(&mut gate)?;
+    let plan = Command::read(&mut gate)?;
     let mut word = [0];
     Ok((gate.read(&mut word)? == 1 && word[0] == GO).then_some(plan))
 }

@@ -2,12 +2,15 @@
 //!
 //! A plan holds the environment, so it holds secrets. It travels over an inherited socket and never stands in
 //! a file or in arguments, which every user of the machine can read.
+//!
+//! Both sides are of one build, so a frame is a JSON array whose fields stand in the order of the struct's.
+//! Nothing here is derived: the launcher is built anew with every product, and the packages that derive took
+//! longer to compile than all of it.
 
 use std::fmt;
 use std::io::{self, Read, Write};
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use crate::process::Identity;
 
 /// The private sub-command of the launcher.
 pub const LAUNCH: &str = "__launch";
@@ -20,8 +23,7 @@ pub const GO: u8 = b'g';
 /// The most bytes of a frame; the kernel takes no larger environment.
 const FRAME_BYTES_MAX: usize = 8 << 20;
 
-/// What a launcher is to do. It is not shown: it holds secrets.
-#[derive(Serialize, Deserialize)]
+/// What a launcher is to do. Its content is not shown: it holds secrets.
 pub struct Plan {
     /// The mark of the Execution.
     pub mark: String,
@@ -39,8 +41,37 @@ pub struct Plan {
     pub command: Command,
 }
 
-/// What the held stage becomes. It is not shown: its environment holds secrets.
-#[derive(Serialize, Deserialize)]
+impl Plan {
+    /// Sends it.
+    ///
+    /// # Errors
+    /// When it is too large for a frame, or the other side does not take it.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let Self { mark, hold_ms, timeout_ms, stop_grace_ms, redact, dir, command } = self;
+        let command = (&command.argv, &command.env);
+        let fields = (mark, hold_ms, timeout_ms, stop_grace_ms, redact, dir, command);
+        write_frame(to, &serde_json::to_vec(&fields)?)
+    }
+
+    /// Waits for one.
+    ///
+    /// # Errors
+    /// When the other side has gone, or sent something else.
+    pub fn read(from: &mut impl Read) -> io::Result<Self> {
+        let (mark, hold_ms, timeout_ms, stop_grace_ms, redact, dir, (argv, env)) =
+            serde_json::from_slice(&read_frame(from)?)?;
+        let command = Command { argv, env };
+        Ok(Self { mark, hold_ms, timeout_ms, stop_grace_ms, redact, dir, command })
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan").field("mark", &self.mark).finish_non_exhaustive()
+    }
+}
+
+/// What the held stage becomes. Its content is not shown: the environment holds secrets.
 pub struct Command {
     /// The program and its arguments; at least the program.
     pub argv: Vec<String>,
@@ -48,9 +79,23 @@ pub struct Command {
     pub env: Vec<(String, String)>,
 }
 
-impl fmt::Debug for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plan").field("mark", &self.mark).finish_non_exhaustive()
+impl Command {
+    /// Sends it.
+    ///
+    /// # Errors
+    /// When it is too large for a frame, or the other side does not take it.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let Self { argv, env } = self;
+        write_frame(to, &serde_json::to_vec(&(argv, env))?)
+    }
+
+    /// Waits for one.
+    ///
+    /// # Errors
+    /// When the other side has gone, or sent something else.
+    pub fn read(from: &mut impl Read) -> io::Result<Self> {
+        let (argv, env) = serde_json::from_slice(&read_frame(from)?)?;
+        Ok(Self { argv, env })
     }
 }
 
@@ -60,24 +105,63 @@ impl fmt::Debug for Command {
     }
 }
 
-/// Writes a value as one frame.
-///
-/// # Errors
-/// When it is too large for one, or the other side does not take it.
-pub fn write_frame(to: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    let body = serde_json::to_vec(value)?;
+/// What a launcher answers once the command is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hello {
+    /// Launcher and held command.
+    Held {
+        /// The launcher.
+        launcher: Identity,
+        /// What becomes the command.
+        command: Identity,
+    },
+    /// It could not be prepared; nothing was started.
+    Failed {
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+impl Hello {
+    /// Sends it.
+    ///
+    /// # Errors
+    /// When the other side does not take it.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let fields = match self {
+            Self::Held { launcher, command } => {
+                (Some([(launcher.pid, launcher.start), (command.pid, command.start)]), None)
+            }
+            Self::Failed { reason } => (None, Some(reason)),
+        };
+        write_frame(to, &serde_json::to_vec(&fields)?)
+    }
+
+    /// Waits for one.
+    ///
+    /// # Errors
+    /// When the other side has gone, or sent something else.
+    pub fn read(from: &mut impl Read) -> io::Result<Self> {
+        let (held, reason): (Option<[(i32, u64); 2]>, Option<String>) =
+            serde_json::from_slice(&read_frame(from)?)?;
+        match (held.map(|held| held.map(|(pid, start)| Identity { pid, start })), reason) {
+            (Some([launcher, command]), None) => Ok(Self::Held { launcher, command }),
+            (None, Some(reason)) => Ok(Self::Failed { reason }),
+            (Some(_), Some(_)) | (None, None) => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// Writes its length and a body, at once: the other side then wakes up once.
+fn write_frame(to: &mut impl Write, body: &[u8]) -> io::Result<()> {
     let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= FRAME_BYTES_MAX);
     let length = length.ok_or_else(|| io::Error::other("the environment is too large"))?;
     let mut frame = length.to_le_bytes().to_vec();
-    frame.extend_from_slice(&body);
+    frame.extend_from_slice(body);
     to.write_all(&frame)
 }
 
-/// Reads a frame.
-///
-/// # Errors
-/// When the other side has gone, or has sent something else.
-pub fn read_frame<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
+fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
@@ -86,22 +170,68 @@ pub fn read_frame<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
     }
     let mut body = vec![0; length];
     from.read_exact(&mut body)?;
-    Ok(serde_json::from_slice(&body)?)
+    Ok(body)
 }
 
-/// What a launcher answers once the command is held.
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Hello {
-    /// Launcher and held command.
-    Held {
-        /// The launcher.
-        launcher: super::process::Identity,
-        /// What becomes the command.
-        command: super::process::Identity,
-    },
-    /// It could not be prepared; nothing was started.
-    Failed {
-        /// Why, in words.
-        reason: String,
-    },
+#[cfg(test)]
+mod tests {
+    use super::{Command, FRAME_BYTES_MAX, Hello, Plan, read_frame, write_frame};
+    use crate::process::Identity;
+
+    fn plan() -> Plan {
+        let env = vec![("TOKEN".to_owned(), "hunter22\n\"\u{e9}".to_owned())];
+        let command = Command { argv: vec!["echo".to_owned(), "a b".to_owned()], env };
+        Plan {
+            mark: "/home/runs/7".to_owned(),
+            hold_ms: 1,
+            timeout_ms: Some(2),
+            stop_grace_ms: 3,
+            redact: vec!["hunter22".to_owned()],
+            dir: "/tmp".to_owned(),
+            command,
+        }
+    }
+
+    #[test]
+    fn a_plan_arrives_as_it_was_sent() {
+        let mut sent = Vec::new();
+        plan().write(&mut sent).unwrap();
+        Plan { timeout_ms: None, ..plan() }.write(&mut sent).unwrap();
+        let mut from = sent.as_slice();
+        let first = Plan::read(&mut from).unwrap();
+        assert_eq!((first.mark, first.dir), (plan().mark, plan().dir));
+        assert_eq!((first.hold_ms, first.timeout_ms, first.stop_grace_ms), (1, Some(2), 3));
+        assert_eq!(first.redact, plan().redact);
+        assert_eq!((first.command.argv, first.command.env), (plan().command.argv, plan().command.env));
+        assert_eq!(Plan::read(&mut from).unwrap().timeout_ms, None);
+        assert!(Plan::read(&mut from).is_err());
+    }
+
+    #[test]
+    fn an_answer_arrives_as_it_was_sent() {
+        let (launcher, command) = (Identity { pid: 1, start: 2 }, Identity { pid: 3, start: 4 });
+        let failed = Hello::Failed { reason: "no".to_owned() };
+        for hello in [Hello::Held { launcher, command }, failed] {
+            let mut sent = Vec::new();
+            hello.write(&mut sent).unwrap();
+            assert_eq!(Hello::read(&mut sent.as_slice()).unwrap(), hello);
+        }
+    }
+
+    #[test]
+    fn a_frame_has_a_limit_on_both_sides() {
+        let mut sent = Vec::new();
+        write_frame(&mut sent, &vec![b' '; FRAME_BYTES_MAX]).unwrap();
+        assert_eq!(read_frame(&mut sent.as_slice()).unwrap().len(), FRAME_BYTES_MAX);
+        let mut sent = Vec::new();
+        assert!(write_frame(&mut sent, &vec![b' '; FRAME_BYTES_MAX + 1]).is_err());
+        assert!(sent.is_empty());
+        assert!(read_frame(&mut [255; 8].as_slice()).is_err());
+    }
+
+    #[test]
+    fn a_plan_does_not_show_its_secrets() {
+        let shown = format!("{:?} {:?}", plan(), plan().command);
+        assert!(shown.contains("/home/runs/7") && !shown.contains("hunter22"), "{shown}");
+    }
 }

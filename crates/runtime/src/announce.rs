@@ -6,13 +6,13 @@
 
 use domain::causal::Origin;
 use domain::delivery::{AcceptFacts, CORE_SOURCE, Delivery};
-use domain::event::Payload;
+use domain::event::{Event, Payload};
 use domain::execution::Execution;
 use domain::id::EventId;
 use domain::lane::LaneId;
 use domain::outcome::TurnResult;
 use domain::route::{Checkpoint, CheckpointOutcome};
-use domain::store::{StoreError, Tx, Unrouted};
+use domain::store::{Snapshot, StoreError, Tx, Unrouted};
 use domain::text::{DeliveryId, EventType, SourceName};
 use domain::work::Work;
 use serde::Serialize;
@@ -36,6 +36,19 @@ struct TurnEnded<'a> {
     code: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'a str>,
+}
+
+/// The delivery of what is published when a turn of this attempt ends under this epoch.
+fn delivery_of(execution: &Execution) -> DeliveryId {
+    DeliveryId::known(&format!("turn/{}/{}", execution.id, execution.epoch))
+}
+
+/// What was published when the last turn of an attempt ended; none while it goes on.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub(crate) fn of(tx: &mut dyn Snapshot, execution: &Execution) -> Result<Option<Event>, StoreError> {
+    tx.event_of_delivery(&SourceName::known(CORE_SOURCE), &delivery_of(execution))
 }
 
 /// Publishes that a turn has ended. True when the routing stage has something to do about it.
@@ -63,7 +76,7 @@ pub(crate) fn turn_ended(
     let delivery = Delivery {
         id: proposed,
         source: SourceName::known(CORE_SOURCE),
-        delivery_id: DeliveryId::known(&format!("turn/{}/{}", execution.id, execution.epoch)),
+        delivery_id: delivery_of(execution),
         event_type: EventType::known(TURN_ENDED),
         scope: execution.scope.clone(),
         key: None,

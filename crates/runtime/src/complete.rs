@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::execution::Execution;
-use domain::id::{EventId, ExecutionId, Sequence, TimerId};
+use domain::id::{EventId, ExecutionId, Incarnation, Sequence, TimerId};
 use domain::lane::LaneId;
 use domain::lease::Fenced;
 use domain::outcome::{Ending, Outcome, Settlement, TurnResult};
@@ -120,6 +120,9 @@ impl Stage for Complete {
         };
         for report in &*self.kept {
             self.runtime.held().drop_grant(report.execution, report.grant);
+            if report.recovered.is_some() {
+                self.runtime.inherited().counted(report.execution);
+            }
         }
         self.may_wait |= done.recorded > 0;
         let had_reports = !self.kept.is_empty();
@@ -147,10 +150,12 @@ impl Complete {
             (0..count).map(|_| Proposed { event: maker.event(now), timer: maker.timer(now) }).collect()
         });
         let active = runtime.generations().active();
+        let me = runtime.store().incarnation();
         runtime
             .store()
             .transact("complete", move |tx| {
-                let mut step = Step { active: &active, freed: BTreeMap::new(), done: Completed::default() };
+                let mut step =
+                    Step { active: &active, me, freed: BTreeMap::new(), done: Completed::default() };
                 let mut proposed = proposed.iter().copied();
                 for execution in &*waiting {
                     step.settle_stored(tx, execution, proposed.next().expect("one id for each"))?;
@@ -216,6 +221,8 @@ impl Complete {
 /// One transaction of the stage.
 struct Step<'a> {
     active: &'a ActiveGeneration,
+    /// This life, for which recovery counts.
+    me: Incarnation,
     /// How many attempts ended in each scope, whose room goes to those that wait for it.
     freed: BTreeMap<ScopeName, u32>,
     done: Completed,
@@ -237,6 +244,10 @@ impl Step<'_> {
             }
         };
         tx.insert_turn_result(report.execution, &clipped(&report.result))?;
+        if let Some(found) = report.recovered {
+            // False when no daemon has noted its start, and then nobody asks for the count.
+            tx.count_recovered(self.me, found)?;
+        }
         self.settle(tx, &read, recorded, &report.result, proposed)
     }
 

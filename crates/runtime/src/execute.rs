@@ -15,7 +15,7 @@ use domain::id::ExecutionId;
 use domain::lease::Grant;
 use domain::outcome::TurnResult;
 use domain::scope::Binding;
-use domain::store::StoreError;
+use domain::store::{Recovered, StoreError};
 use domain::text::WorkKind;
 use extension::{Executor, RunError, Secret, Segment, Stopped};
 use tokio::sync::mpsc;
@@ -59,6 +59,8 @@ pub struct Report {
     pub grant: Grant,
     /// The result.
     pub result: TurnResult,
+    /// What recovery found, when it is the first to say so of an attempt that an earlier life left.
+    pub recovered: Option<Recovered>,
 }
 
 /// The executing stage.
@@ -148,7 +150,7 @@ impl Runtime {
 
     /// Tells completion how an attempt ended.
     pub(crate) fn report(&self, execution: ExecutionId, grant: Grant, result: TurnResult) {
-        self.send_report(Report { execution, grant, result });
+        self.send_report(Report { execution, grant, result, recovered: None });
     }
 
     /// What may have been started of an attempt, as the executor is asked about it.

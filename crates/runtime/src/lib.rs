@@ -32,6 +32,7 @@ pub mod own;
 mod follow;
 pub mod hint;
 pub mod held;
+mod inherited;
 pub mod metrics;
 
 pub mod explain;

@@ -19,6 +19,7 @@ use crate::follow;
 use crate::generation::{ApplyError, Generations, ReadScopes};
 use crate::held::Held;
 use crate::hint::Hints;
+use crate::inherited::Inherited;
 use crate::metrics::Metrics;
 use crate::own::{self, Own};
 use crate::recover::{self, Recover};
@@ -54,6 +55,7 @@ struct Inner {
     generations: Generations,
     hints: Arc<Hints>,
     held: Held,
+    inherited: Inherited,
     own: Own,
     metrics: Metrics,
     tasks: TaskTracker,
@@ -95,6 +97,7 @@ impl Runtime {
             options,
             hints: Arc::default(),
             held: Held::default(),
+            inherited: Inherited::default(),
             own: Own::default(),
             metrics: Metrics::default(),
             tasks: TaskTracker::new(),
@@ -223,6 +226,10 @@ impl Runtime {
     /// The attempts this process speaks for.
     pub fn held(&self) -> &Held {
         &self.0.held
+    }
+
+    pub(crate) fn inherited(&self) -> &Inherited {
+        &self.0.inherited
     }
 
     pub(crate) fn own(&self) -> &Own {

@@ -16,11 +16,11 @@ use domain::execution::Execution;
 use domain::id::{ExecutionId, Incarnation};
 use domain::lease::{Grant, Lease};
 use domain::outcome::TurnResult;
-use domain::store::{StoreError, Tx};
+use domain::store::{Recovered, StoreError, Tx};
 use domain::time::Timestamp;
 use extension::{Recovery, Stopped};
 
-use crate::execute::{self, Claimed, Equipment, Unequipped, pin::GrantError};
+use crate::execute::{self, Claimed, Equipment, Report, Unequipped, pin::GrantError};
 use crate::node::Runtime;
 use crate::stage::{BATCH, Chain, Progress, Stage, StageError};
 
@@ -58,7 +58,10 @@ impl Stage for Recover {
         let ids: Vec<ExecutionId> = expired.iter().map(|execution| execution.id).collect();
         let claimed = runtime.store().transact("recover", move |tx| claim(tx, &ids, owner)).await?;
         runtime.metrics().recovered.inc_by(claimed.len() as u64);
-        for execution in claimed {
+        for (execution, inherited) in claimed {
+            if inherited {
+                runtime.inherited().note(execution.id);
+            }
             let (id, grant) = (execution.id, execution.grant().expect("recovery has just claimed it"));
             let lost = runtime.held().take(id, grant);
             execute::attend(runtime, id, grant, lost, recover(runtime.clone(), execution, grant));
@@ -68,7 +71,12 @@ impl Stage for Recover {
     }
 }
 
-fn claim(tx: &mut dyn Tx, ids: &[ExecutionId], owner: Incarnation) -> Result<Vec<Execution>, StoreError> {
+/// Claims what may be claimed, and says of each whether it was another life's.
+fn claim(
+    tx: &mut dyn Tx,
+    ids: &[ExecutionId],
+    owner: Incarnation,
+) -> Result<Vec<(Execution, bool)>, StoreError> {
     let now = tx.now();
     let mut claimed = Vec::with_capacity(ids.len());
     for id in ids {
@@ -76,7 +84,7 @@ fn claim(tx: &mut dyn Tx, ids: &[ExecutionId], owner: Incarnation) -> Result<Vec
         // Refused means that someone else was faster, or the attempt has ended.
         if let Ok(next) = read.clone().recover(owner, now) {
             tx.update_execution(&next, &read)?;
-            claimed.push(next);
+            claimed.push((next, read.lease.is_none_or(|lease| lease.owner != owner)));
         }
     }
     Ok(claimed)
@@ -137,7 +145,7 @@ async fn recover(runtime: Runtime, execution: Execution, grant: Grant) {
     tracing::info!(execution = %execution.id, epoch = %execution.epoch, found = word(&found), "recovered a run");
     crate::metrics::count(&runtime.metrics().recoveries, word(&found));
     match found {
-        Recovery::Finished(result) => runtime.report(execution.id, grant, result),
+        Recovery::Finished(result) => conclude(&runtime, &execution, grant, result, Recovered::Finished),
         Recovery::Alive => match adopt(&runtime, execution.id, grant).await {
             Ok(()) => {
                 let remaining = remaining(&runtime, &execution);
@@ -191,28 +199,52 @@ fn remaining(runtime: &Runtime, execution: &Execution) -> Duration {
     execution.deadline_at.map_or(execution.timeout, |at| at.since(runtime.store().now()))
 }
 
+/// Hands on the result of an attempt that has ended, to be counted where it is written.
+fn conclude(runtime: &Runtime, execution: &Execution, grant: Grant, result: TurnResult, found: Recovered) {
+    let recovered = runtime.inherited().has(execution.id).then_some(found);
+    runtime.send_report(Report { execution: execution.id, grant, result, recovered });
+}
+
+/// Counts an attempt for this life, in the transaction that goes on with it.
+fn count(tx: &mut dyn Tx, inherited: bool, grant: Grant, found: Recovered) -> Result<(), StoreError> {
+    if inherited {
+        // False when no daemon has noted its start, and then nobody asks for the count.
+        tx.count_recovered(grant.owner, found)?;
+    }
+    Ok(())
+}
+
 async fn adopt(runtime: &Runtime, id: ExecutionId, grant: Grant) -> Result<(), GrantError> {
+    let inherited = runtime.inherited().has(id);
     runtime
         .store()
         .transact("adopt", move |tx| {
             let read = tx.execution(id)?.ok_or(domain::lease::Fenced::Ended)?;
             let next = read.clone().adopt(grant, tx.now())?;
-            Ok(tx.update_execution(&next, &read)?)
+            tx.update_execution(&next, &read)?;
+            Ok::<_, GrantError>(count(tx, inherited, grant, Recovered::Adopted)?)
         })
-        .await
+        .await?;
+    runtime.inherited().counted(id);
+    Ok(())
 }
 
 async fn relaunch(runtime: &Runtime, id: ExecutionId, grant: Grant) -> Result<Option<Claimed>, GrantError> {
-    runtime
+    let inherited = runtime.inherited().has(id);
+    let claimed = runtime
         .store()
         .transact("relaunch", move |tx| {
             let read = tx.execution(id)?.ok_or(domain::lease::Fenced::Ended)?;
             let next = read.clone().relaunch(grant, tx.now())?;
             tx.update_execution(&next, &read)?;
+            count(tx, inherited, grant, Recovered::Relaunched)?;
             let work = tx.work(next.work)?;
-            Ok(work.map(|work| Claimed { execution: Arc::new(next), kind: work.kind, grant }))
+            let claimed = work.map(|work| Claimed { execution: Arc::new(next), kind: work.kind, grant });
+            Ok::<_, GrantError>(claimed)
         })
-        .await
+        .await?;
+    runtime.inherited().counted(id);
+    Ok(claimed)
 }
 
 /// Fails an attempt that cannot be taken over, once it is established that nothing of it runs.
@@ -230,5 +262,6 @@ async fn interrupted(
     {
         return hold(runtime, execution, grant, Some(&why));
     }
-    runtime.report(execution.id, grant, TurnResult::failed("interrupted", reason));
+    let result = TurnResult::failed("interrupted", reason);
+    conclude(runtime, execution, grant, result, Recovered::Interrupted);
 }

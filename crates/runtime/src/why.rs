@@ -10,6 +10,8 @@ use domain::route::{Checkpoint, CheckpointOutcome};
 use domain::store::{EventFilter, Snapshot, StoreError};
 use domain::work::Work;
 
+use crate::announce;
+
 /// The longest chain that is followed. Depth is bounded far below this.
 const CHAIN_MAX: usize = 64;
 /// The most inputs and related Events that are listed.
@@ -90,6 +92,37 @@ pub fn link(tx: &mut dyn Snapshot, event: Event) -> Result<Link, StoreError> {
     let checkpoint = tx.checkpoint(event.sequence)?;
     let redelivery = tx.redelivery(event.sequence)?;
     Ok(Link { event, checkpoint, redelivery })
+}
+
+/// What an Event led to so far.
+#[derive(Debug, Clone, Default)]
+pub struct LedTo {
+    /// The run that took it in.
+    pub run: Option<Execution>,
+    /// Whether its Work keeps it for a run to come.
+    pub pending: bool,
+    /// Events whose parent it is, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// What an Event led to so far: a handful of look-ups by key, however much there is of its Work.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn led_to(tx: &mut dyn Snapshot, link: &Link) -> Result<LedTo, StoreError> {
+    let mut led = LedTo::default();
+    let routed = link.checkpoint.as_ref().filter(|done| done.outcome == CheckpointOutcome::Routed);
+    let Some(id) = routed.and_then(|done| done.work) else { return Ok(led) };
+    let Some(input) = tx.input(id, link.event.sequence)? else { return Ok(led) };
+    match input.consumed_by {
+        Some(run) => led.run = tx.execution(run)?,
+        None => led.pending = tx.work(id)?.is_some_and(|work| !work.state.is_terminal()),
+    }
+    // Only the runtime derives Events, and from the trigger of the run that they are about.
+    if let Some(run) = led.run.as_ref().filter(|run| run.trigger == link.event.id) {
+        led.events.extend(announce::of(tx, run)?);
+    }
+    Ok(led)
 }
 
 fn without_effect(tx: &mut dyn Snapshot, work: &Work, keys: &[Key]) -> Result<Vec<Link>, StoreError> {

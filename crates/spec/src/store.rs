@@ -21,6 +21,7 @@ mod listing;
 mod ownership;
 mod route;
 mod sample;
+mod start;
 mod timer;
 mod together;
 mod transaction;
@@ -36,6 +37,7 @@ pub use self::kv::*;
 pub use self::listing::*;
 pub use self::ownership::*;
 pub use self::route::*;
+pub use self::start::*;
 pub use self::timer::*;
 pub use self::transaction::*;
 pub use self::work::*;
@@ -141,6 +143,10 @@ macro_rules! for_each_store_case {
             work_pages_neither_repeat_nor_skip
             execution_list_filters
             execution_pages_neither_repeat_nor_skip
+            live_and_ended_executions_are_listed_apart
+            outlines_say_what_people_remember
+            executions_that_ended_lately_are_listed
+            quarantined_events_are_listed_by_time
             shortened_ids_find_their_range
             refusal_after_writes_leaves_nothing
             failed_request_does_not_disturb_its_batch
@@ -158,6 +164,9 @@ macro_rules! for_each_store_case {
             answered_write_is_visible_to_the_next_read
             admission_time_follows_the_clock
             abandoned_request_is_whole_or_absent
+            starts_read_back_as_noted
+            start_is_noted_once
+            recovered_runs_are_counted_for_their_life
             ownership_reads_back_as_written
             refused_ownership_is_undone
             stale_tenure_is_refused

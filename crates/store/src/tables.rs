@@ -14,8 +14,10 @@ mod input;
 mod execution;
 mod timer;
 mod kv;
+mod outline;
 mod config;
 mod access;
 mod feed;
+mod start;
 #[cfg(test)]
 mod plan;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::Setting;
 use crate::figure::{Goal, Report, Times};
@@ -103,6 +103,17 @@ impl Daemon {
         Client { stream, token: self.token.clone() }
     }
 
+    /// A connection to its pages.
+    pub(crate) async fn pages(&self) -> Pages {
+        let status = self.client().await.get("/v1/status").await;
+        let address = status.split("\"api_address\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        let address = address.expect("the daemon says where it listens");
+        let name = std::fs::read_to_string(self.home.join("page-name")).expect("the pages have a name");
+        let port = address.rsplit(':').next().expect("an address ends in a port");
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        Pages { stream, host: format!("{}:{port}", name.trim()), token: self.token.clone() }
+    }
+
     /// Its resident memory, in MB.
     pub(crate) fn resident_mb(&self) -> f64 {
         let status =
@@ -137,27 +148,67 @@ impl Client {
         self.status("POST", "/v1/events", &body).await.expect("an answer")
     }
 
+    /// Asks for something and returns the answer, its head included.
+    pub(crate) async fn get(&mut self, path: &str) -> String {
+        let (status, answer) = self.exchange("GET", path, "").await.expect("an answer");
+        assert_eq!(status, 200, "{path}");
+        String::from_utf8(answer).expect("the interface answers in UTF-8")
+    }
+
     /// Sends a request and returns the status of the answer.
     pub(crate) async fn status(&mut self, method: &str, path: &str, body: &str) -> Option<u16> {
+        Some(self.exchange(method, path, body).await?.0)
+    }
+
+    /// Sends a request and returns the status of the answer and the answer.
+    async fn exchange(&mut self, method: &str, path: &str, body: &str) -> Option<(u16, Vec<u8>)> {
         let token = &self.token;
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
-        self.stream.write_all(request.as_bytes()).await.ok()?;
-        let mut answer = Vec::with_capacity(1024);
-        loop {
-            let mut part = [0; 4096];
-            let read = self.stream.read(&mut part).await.ok()?;
-            if read == 0 {
-                return None;
-            }
-            answer.extend_from_slice(&part[..read]);
-            if let Some(status) = whole(&answer) {
-                return Some(status);
-            }
+        exchange(&mut self.stream, &request).await
+    }
+}
+
+/// Writes a request and reads the answer to it.
+async fn exchange(
+    stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin),
+    request: &str,
+) -> Option<(u16, Vec<u8>)> {
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = Vec::with_capacity(1024);
+    loop {
+        let mut part = [0; 16 << 10];
+        let read = stream.read(&mut part).await.ok()?;
+        if read == 0 {
+            return None;
         }
+        answer.extend_from_slice(&part[..read]);
+        if let Some(status) = whole(&answer) {
+            return Some((status, answer));
+        }
+    }
+}
+
+/// A connection to the pages, which have a name of their own.
+pub(crate) struct Pages {
+    stream: TcpStream,
+    host: String,
+    token: String,
+}
+
+impl Pages {
+    /// Asks for a page and returns how many bytes the answer has, its head included.
+    pub(crate) async fn weight(&mut self, path: &str) -> usize {
+        let Self { stream, host, token } = self;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\ncontent-length: 0\r\n\r\n"
+        );
+        let (status, answer) = exchange(stream, &request).await.expect("an answer");
+        assert_eq!(status, 200, "{path}");
+        answer.len()
     }
 }
 

@@ -15,6 +15,7 @@ mod http;
 mod lone;
 mod machine;
 mod node;
+mod page;
 mod postgres;
 mod raw;
 mod shell;
@@ -120,6 +121,9 @@ async fn run() -> Result<bool, String> {
     }
     if arguments.wants("shell") {
         shell::run(&setting, &mut report).await;
+    }
+    if arguments.wants("page") {
+        page::run(&setting, &mut report).await;
     }
     if arguments.wants("start") {
         startup::run(&setting, &mut report).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
 use super::failure::Failure;
@@ -73,7 +73,10 @@ impl hyper::body::Body for Body {
 /// # Errors
 /// `payload_too_large` before a byte is read when the length says so, else as soon as there are too many;
 /// `request_timeout` when it takes longer than [`BODY_TIMEOUT`]; `bad_request` when it is cut short.
-pub(crate) async fn read(body: Incoming, bytes_max: usize) -> Result<Bytes, Failure> {
+pub(crate) async fn read(
+    body: impl hyper::body::Body<Data = Bytes, Error = hyper::Error>,
+    bytes_max: usize,
+) -> Result<Bytes, Failure> {
     let too_large = || {
         let detail = format!("the body may have at most {bytes_max} bytes; nothing was stored");
         Failure::new(ErrorCode::PayloadTooLarge, detail).closing()

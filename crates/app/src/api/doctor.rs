@@ -6,11 +6,16 @@ use domain::store::{Snapshot, StoreError, WorkFilter};
 use domain::work::{Queue, Work, WorkState};
 use extension::Secrets as _;
 
+mod machine;
+mod queues;
+
 use super::failure::{Chain, Failure};
 use super::server::{Answer, Asked, json};
-use super::wire::{BlockedBody, CheckBody, DoctorBody, LaneBody, StatusBody, WebhookBody};
+use super::starts;
+use super::wire::{BlockedBody, CheckBody, DoctorBody, LaneBody, StartBody, StatusBody, WebhookBody};
 use crate::config::Listeners;
 use crate::daemon::Daemon;
+use crate::view::time;
 
 /// Rows counted for the state at a glance.
 const COUNTED_MAX: u32 = 1000;
@@ -50,6 +55,7 @@ pub(crate) async fn glance(daemon: &Daemon) -> Result<StatusBody, Failure> {
         running: daemon.runtime().held().count(),
         blocked: rows.blocked,
         lanes: rows.lanes,
+        last_downtime: rows.last_downtime,
         store: facts(daemon).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
     })
 }
@@ -59,6 +65,7 @@ struct Rows {
     runnable: u32,
     blocked: Vec<BlockedBody>,
     lanes: Vec<LaneBody>,
+    last_downtime: Option<StartBody>,
 }
 
 fn rows(tx: &mut dyn Snapshot) -> Result<Rows, StoreError> {
@@ -71,6 +78,7 @@ fn rows(tx: &mut dyn Snapshot) -> Result<Rows, StoreError> {
             .map(|(blocker, works)| BlockedBody { reason: blocker.to_string(), works })
             .collect(),
         lanes: tx.lane_blocks(LOOKED_AT_MAX)?.iter().map(LaneBody::from).collect(),
+        last_downtime: starts::newest(tx)?,
     })
 }
 
@@ -91,10 +99,26 @@ impl Checks {
 /// Looks for what is wrong.
 pub(crate) async fn doctor(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
     let deep: bool = asked.query.parsed("check_secrets")?.unwrap_or(false);
+    Ok(json(&examine(daemon, if deep { Secrets::Read } else { Secrets::Leave }).await))
+}
+
+/// Whether a look for what is wrong reads every secret, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Secrets {
+    /// It reads each, and shows none.
+    Read,
+    /// It doesn't.
+    Leave,
+}
+
+/// What is wrong, and what was measured.
+pub(crate) async fn examine(daemon: &Arc<Daemon>, secrets: Secrets) -> DoctorBody {
     let mut checks = Checks(Vec::new());
     store(daemon, &mut checks);
+    let mut figures = machine::measure(daemon, &mut checks);
     loops(daemon, &mut checks);
     config(daemon, &mut checks);
+    queues::check(daemon, &mut figures, &mut checks).await;
     match daemon.store().read("doctor", look).await {
         Ok(found) => found.report(&mut checks),
         Err(error) => {
@@ -102,11 +126,11 @@ pub(crate) async fn doctor(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
             checks.add("store", "error", format!("the store cannot be read: {error}"));
         }
     }
-    if deep {
-        secrets(daemon, &mut checks).await;
+    if secrets == Secrets::Read {
+        read_secrets(daemon, &mut checks).await;
     }
     let ok = checks.0.iter().all(|check| check.level != "error");
-    Ok(json(&DoctorBody { ok, checks: checks.0, webhooks: webhooks(daemon) }))
+    DoctorBody { ok, checks: checks.0, webhooks: webhooks(daemon), figures }
 }
 
 fn store(daemon: &Daemon, checks: &mut Checks) {
@@ -222,7 +246,10 @@ impl Look {
         for lane in &self.lanes {
             let sentence = format!(
                 "{} cannot be routed: {} ({}); it is tried again at {}",
-                lane.event, lane.reason, lane.code, lane.next_try_at
+                lane.event,
+                lane.reason,
+                lane.code,
+                time::absolute(&lane.next_try_at)
             );
             checks.add("lanes", "warning", sentence);
         }
@@ -245,10 +272,13 @@ impl Look {
         }
         match self.movers.as_slice() {
             [] => {
-                let sentence = format!(
-                    "each of the {} newest open Works has something that will move it",
-                    self.looked_at
-                );
+                let sentence = match self.looked_at {
+                    0 => "no Work is open".to_owned(),
+                    1 => "the one open Work has something that will move it".to_owned(),
+                    number => {
+                        format!("each of the {number} newest open Works has something that will move it")
+                    }
+                };
                 checks.add("movers", "ok", sentence);
             }
             stuck => {
@@ -264,7 +294,7 @@ impl Look {
 }
 
 /// Resolves every secret that an entry may read. No value leaves here.
-async fn secrets(daemon: &Daemon, checks: &mut Checks) {
+async fn read_secrets(daemon: &Daemon, checks: &mut Checks) {
     let active = daemon.runtime().generations().active();
     let mut read = 0_usize;
     let mut failed = false;

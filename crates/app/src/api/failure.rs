@@ -88,6 +88,11 @@ impl Failure {
         &self.detail
     }
 
+    /// What is wrong, when that is several things.
+    pub(crate) fn problems(&self) -> &[ProblemItem] {
+        &self.problems
+    }
+
     /// The answer.
     pub(crate) fn into_response(self) -> Response<Body> {
         let status = self.code.status();

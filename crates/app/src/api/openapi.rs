@@ -5,11 +5,12 @@ use std::sync::LazyLock;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
+use super::cloudevents;
 use super::route::{Operation, ROUTES, Route};
 use super::wire::{
-    AcceptedBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody, EventBody,
-    ExplainBody, ExplanationBody, HealthBody, Page, PlanBody, Problem, RunBody, StatusBody, WhyBody,
-    WorkBody,
+    AcceptedBody, AgainBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody,
+    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PlanBody, Problem, RevokedBody,
+    RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody, TimelineBody, WhyBody, WorkBody,
 };
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
@@ -89,7 +90,12 @@ fn operation(route: &Route, problem: &Value, generator: &mut SchemaGenerator) ->
         "responses": responses,
     });
     if let Some(schema) = described.request {
-        let content = json!({ "application/json": { "schema": schema } });
+        let mut content = json!({ "application/json": { "schema": schema } });
+        if route.operation == Operation::EmitEvent {
+            content[cloudevents::STRUCTURED] = json!({ "schema": cloudevents::schema() });
+            // In binary mode, by the headers, a body of any type is the CloudEvent's data.
+            content["*/*"] = json!({});
+        }
         operation["requestBody"] = json!({ "content": content });
     }
     if route.operation == Operation::Health {
@@ -109,6 +115,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     let mut in_header = Vec::new();
     if route.operation == Operation::EmitEvent {
         in_header.push(header("Idempotency-Key"));
+        in_header.extend(cloudevents::HEADERS.iter().copied().map(header));
     } else if route.operation == Operation::Stream {
         in_header.push(header("Last-Event-ID"));
     }
@@ -159,6 +166,18 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
                 &[200]
             )
         }
+        Operation::RunAgain => {
+            let request = Some(g.subschema_for::<AgainBody>().to_value());
+            answers!(
+                g,
+                "runAgain",
+                "Send what the trigger of a run said, as a new Event from the operator: 202 for a new one, 200 for one \
+                 that was accepted before",
+                AcceptedBody,
+                request,
+                &[200, 202]
+            )
+        }
         Operation::ApplyConfig => {
             let request = Some(g.subschema_for::<ApplyBody>().to_value());
             answers!(
@@ -175,12 +194,40 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
         Operation::ListWork => answers!(g, "listWork", "List Works, newest first", Page<WorkBody>),
         Operation::ShowWork => answers!(g, "showWork", "Show a Work with its pending input", WorkBody),
         Operation::CancelWork => answers!(g, "cancelWork", "Cancel a Work and its live run", CancelledBody),
-        Operation::ListRuns => answers!(g, "listRuns", "List runs, newest first", Page<RunBody>),
+        Operation::ListRuns => answers!(g, "listRuns", "List runs, newest first; a search looks at the newest 10,000", RunPage),
+        Operation::Timeline => {
+            answers!(g, "timeline", "Show what ran within the last hours, a row for each Work", TimelineBody)
+        }
+        Operation::Needs => answers!(g, "needs", "Show what waits for a person", NeedsBody),
+        Operation::ListStarts => {
+            answers!(g, "listStarts", "List starts of the daemon, newest first", Page<StartBody>)
+        }
         Operation::ShowRun => answers!(g, "showRun", "Show a run", RunBody),
         Operation::RunWhy => answers!(g, "whyRun", "Say why a run started", WhyBody),
         Operation::ShowConfig => answers!(g, "showConfig", "Show the configuration in force", ConfigBody),
+        Operation::ListScopes => answers!(
+            g,
+            "listScopes",
+            "List the scopes of the configuration in force, with what holds in each",
+            Page<ScopeBody>
+        ),
         Operation::PlanConfig => {
             answers!(g, "planConfig", "Say what applying the home's file would change", PlanBody)
+        }
+        Operation::LoginCode => {
+            answers!(g, "issueLoginCode", "Give out a one-time code that logs a browser in", LoginCodeBody)
+        }
+        Operation::ListSessions => {
+            answers!(
+                g,
+                "listSessions",
+                "List the browsers that are logged in, oldest first",
+                Page<SessionBody>
+            )
+        }
+        Operation::RevokeSession => answers!(g, "revokeSession", "End a browser's session", RevokedBody),
+        Operation::RevokeSessions => {
+            answers!(g, "revokeSessions", "End every browser's session", RevokedBody)
         }
         Operation::Doctor => answers!(g, "doctor", "Look for what is wrong", DoctorBody),
         Operation::Status => answers!(g, "status", "Show the state of the daemon", StatusBody),

@@ -42,6 +42,11 @@ impl Query {
         Ok(Self(parameters))
     }
 
+    /// The parameters of a question that nobody typed.
+    pub(crate) fn of(parameters: &[(&str, &str)]) -> Self {
+        Self(parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
     /// The text of a parameter; none when it is absent or empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let (_name, value) = self.0.iter().find(|(known, _value)| known == name)?;
@@ -60,11 +65,18 @@ impl Query {
         parsed.map_err(|error: T::Err| Failure::bad(format!("`{name}`: {error}")))
     }
 
-    /// The key in `key_source` and `key_external_id`.
+    /// The key in `key_source` and `key_external_id`, or in `key` as people write it: both with a space between.
     ///
     /// # Errors
     /// `bad_request` when only one of them is given, or one is not valid.
     pub(crate) fn key(&self) -> Result<Option<Key>, Failure> {
+        if let Some(text) = self.text("key") {
+            let halves = text.trim().split_once(' ');
+            let (source, external_id) = halves.ok_or_else(|| {
+                Failure::bad("a key is a namespace and an identifier with a space between, such as `github/acme pr/7`")
+            })?;
+            return Ok(Some(Key { source: source.parse()?, external_id: external_id.trim().parse()? }));
+        }
         match (self.parsed("key_source")?, self.parsed("key_external_id")?) {
             (Some(source), Some(external_id)) => Ok(Some(Key { source, external_id })),
             (None, None) => Ok(None),
@@ -90,9 +102,17 @@ impl Query {
     /// # Errors
     /// `bad_request` when it is not a cursor of this list.
     pub(crate) fn cursor(&self, list: Cursor) -> Result<Option<i64>, Failure> {
+        Ok(self.cursor_of(&[list])?.map(|(_list, number)| number))
+    }
+
+    /// As [`Self::cursor`], for what is listed in several parts.
+    ///
+    /// # Errors
+    /// `bad_request` when it is not a cursor of any of these.
+    pub(crate) fn cursor_of(&self, lists: &[Cursor]) -> Result<Option<(Cursor, i64)>, Failure> {
         let Some(text) = self.text("cursor") else { return Ok(None) };
-        match read_cursor(list, text) {
-            Some(number) => Ok(Some(number)),
+        match lists.iter().find_map(|list| Some((*list, read_cursor(*list, text)?))) {
+            Some(found) => Ok(Some(found)),
             None => Err(Failure::bad("the cursor is not one of this list; begin without one")),
         }
     }
@@ -111,6 +131,9 @@ pub(crate) enum Cursor {
     Work,
     Runs,
     Feed,
+    Scopes,
+    LiveRuns,
+    Starts,
 }
 
 impl Cursor {
@@ -120,6 +143,9 @@ impl Cursor {
             Self::Work => 'w',
             Self::Runs => 'r',
             Self::Feed => 'f',
+            Self::Scopes => 's',
+            Self::LiveRuns => 'l',
+            Self::Starts => 'd',
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Shortened ids: the beginning of one is enough while it means one thing.
 
-use domain::id::{EventId, ExecutionId, IdError, WorkId};
+use domain::id::{EventId, ExecutionId, IdError, SessionId, WorkId};
 use domain::store::{Snapshot, StoreError};
 
 use super::failure::Failure;
 use super::server::Refused;
+use crate::auth::session::READ_MAX;
 
 /// Ids that are named when a shortened one means several.
 const CANDIDATES: u32 = 10;
@@ -49,4 +50,15 @@ pub(crate) fn work(tx: &mut dyn Snapshot, text: &str) -> Result<WorkId, Refused>
 /// `not_found` and `ambiguous_id`.
 pub(crate) fn run(tx: &mut dyn Snapshot, text: &str) -> Result<ExecutionId, Refused> {
     resolve("run", ExecutionId::range(text), |low, high| tx.execution_ids(low, high, CANDIDATES))
+}
+
+/// The session that a text means.
+///
+/// # Errors
+/// `not_found` and `ambiguous_id`.
+pub(crate) fn session(tx: &mut dyn Snapshot, text: &str) -> Result<SessionId, Refused> {
+    resolve("session", SessionId::range(text), |low, high| {
+        let ids = tx.sessions(READ_MAX)?.into_iter().map(|session| session.id);
+        Ok(ids.filter(|id| (low..=high).contains(id)).take(CANDIDATES as usize).collect())
+    })
 }

@@ -19,13 +19,22 @@ pub(crate) enum Operation {
     ShowWork,
     CancelWork,
     ListRuns,
+    Timeline,
+    Needs,
+    ListStarts,
     ShowRun,
     RunLog,
     RunWhy,
+    RunAgain,
     RunArtifact,
     ShowConfig,
+    ListScopes,
     PlanConfig,
     ApplyConfig,
+    LoginCode,
+    ListSessions,
+    RevokeSession,
+    RevokeSessions,
     Doctor,
     Status,
 }
@@ -57,12 +66,17 @@ pub(crate) const fn post<O: Copy>(path: &'static str, operation: O) -> Route<O> 
     Route { method: Method::POST, path, operation, query: &[] }
 }
 
+/// A path that something is taken away at.
+pub(crate) const fn delete<O: Copy>(path: &'static str, operation: O) -> Route<O> {
+    Route { method: Method::DELETE, path, operation, query: &[] }
+}
+
 /// The path of the one route that carries load. It is looked at first.
 const EMIT: &str = "/v1/events";
 
 /// Every route.
-pub(crate) static ROUTES: [Route; 21] = [
-    post(EMIT, Operation::EmitEvent),
+pub(crate) static ROUTES: [Route; 30] = [
+    Route { method: Method::POST, path: EMIT, operation: Operation::EmitEvent, query: &["scope"] },
     get(
         EMIT,
         Operation::ListEvents,
@@ -81,15 +95,36 @@ pub(crate) static ROUTES: [Route; 21] = [
     get(
         "/v1/runs",
         Operation::ListRuns,
-        &["cursor", "limit", "scope", "work_kind", "state", "key_source", "key_external_id", "work"],
+        &[
+            "cursor",
+            "limit",
+            "order",
+            "scope",
+            "work_kind",
+            "state",
+            "trigger_source",
+            "q",
+            "key_source",
+            "key_external_id",
+            "work",
+        ],
     ),
+    get("/v1/runs/timeline", Operation::Timeline, &["span"]),
     get("/v1/runs/{id}", Operation::ShowRun, &[]),
     get("/v1/runs/{id}/log", Operation::RunLog, &["from", "bytes"]),
     get("/v1/runs/{id}/why", Operation::RunWhy, &[]),
+    post("/v1/runs/{id}/again", Operation::RunAgain),
     get("/v1/runs/{id}/artifacts/{*path}", Operation::RunArtifact, &[]),
     get("/v1/config", Operation::ShowConfig, &[]),
+    get("/v1/scopes", Operation::ListScopes, &["cursor", "limit", "name"]),
     get("/v1/config/plan", Operation::PlanConfig, &[]),
     post("/v1/config/apply", Operation::ApplyConfig),
+    post("/v1/sessions/codes", Operation::LoginCode),
+    get("/v1/sessions", Operation::ListSessions, &[]),
+    delete("/v1/sessions", Operation::RevokeSessions),
+    delete("/v1/sessions/{id}", Operation::RevokeSession),
+    get("/v1/needs", Operation::Needs, &[]),
+    get("/v1/daemon/starts", Operation::ListStarts, &["cursor", "limit"]),
     get("/v1/doctor", Operation::Doctor, &["check_secrets"]),
     get("/v1/status", Operation::Status, &[]),
     get("/v1/openapi.json", Operation::OpenApi, &[]),
@@ -121,19 +156,25 @@ pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
 /// Finds the route of a request in a table. `HEAD` is answered as `GET`.
 pub(crate) fn find_in<'p, O>(routes: &'static [Route<O>], method: &Method, path: &'p str) -> Found<'p, O> {
     let method = if *method == Method::HEAD { &Method::GET } else { method };
-    let mut others = (false, false);
+    let mut others = (false, false, false);
     for route in routes {
         let Some(captures) = captures(route.path, path) else { continue };
         if route.method == *method {
             return Found::Route(route, captures);
         }
-        others = (others.0 || route.method == Method::GET, others.1 || route.method == Method::POST);
+        others.0 |= route.method == Method::GET;
+        others.1 |= route.method == Method::POST;
+        others.2 |= route.method == Method::DELETE;
     }
     match others {
-        (true, true) => Found::OtherMethod("GET, POST"),
-        (true, false) => Found::OtherMethod("GET"),
-        (false, true) => Found::OtherMethod("POST"),
-        (false, false) => Found::Nothing,
+        (true, true, true) => Found::OtherMethod("GET, POST, DELETE"),
+        (true, true, false) => Found::OtherMethod("GET, POST"),
+        (true, false, true) => Found::OtherMethod("GET, DELETE"),
+        (true, false, false) => Found::OtherMethod("GET"),
+        (false, true, true) => Found::OtherMethod("POST, DELETE"),
+        (false, true, false) => Found::OtherMethod("POST"),
+        (false, false, true) => Found::OtherMethod("DELETE"),
+        (false, false, false) => Found::Nothing,
     }
 }
 
@@ -203,6 +244,8 @@ mod tests {
         assert!(matches!(find(&Method::DELETE, "/v1/events"), Found::OtherMethod("GET, POST")));
         assert!(matches!(find(&Method::GET, "/v1/work/w/cancel"), Found::OtherMethod("POST")));
         assert!(matches!(find(&Method::POST, "/v1/stream"), Found::OtherMethod("GET")));
+        assert!(matches!(find(&Method::POST, "/v1/sessions"), Found::OtherMethod("GET, DELETE")));
+        assert!(matches!(find(&Method::GET, "/v1/sessions/s"), Found::OtherMethod("DELETE")));
         assert!(matches!(find(&Method::GET, "/v2"), Found::Nothing));
     }
 }

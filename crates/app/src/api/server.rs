@@ -13,10 +13,13 @@ use serde::de::DeserializeOwned;
 
 use super::body::{self, Body};
 use super::failure::Failure;
-use super::posture::{self, Hosts, Peer};
+use super::posture::{self, Hosts, Peer, Place};
 use super::query::Query;
 use super::route::{self, Found, Operation, Route};
-use super::{config, doctor, events, metrics, openapi, runs, stream, work};
+use super::{
+    config, doctor, events, explain, metrics, needs, openapi, runs, scopes, sessions, starts, stream, timeline, work,
+};
+use crate::auth::Authority;
 use crate::daemon::Daemon;
 use crate::error_code::ErrorCode;
 use crate::pages;
@@ -35,6 +38,8 @@ enum Wanted {
     Operation(Operation, Asked),
     /// A page.
     Page(Page, Asked),
+    /// A page that needs a login first, by this answer.
+    LogIn(Response<Body>),
 }
 
 /// A request that was let in.
@@ -48,6 +53,10 @@ pub(crate) struct Asked {
     pub(crate) query: Query,
     /// What stood for the `{...}`s of its path, decoded.
     pub(crate) captures: [String; 2],
+    /// Who asks.
+    pub(crate) authority: Authority,
+    /// By which name of the daemon.
+    pub(crate) place: Place,
 }
 
 impl Asked {
@@ -141,6 +150,7 @@ impl Server {
                 answered.unwrap_or_else(Failure::into_response)
             }
             Ok(Wanted::Page(page, asked)) => pages::answer(&self.daemon, page, asked).await,
+            Ok(Wanted::LogIn(response)) => response,
             Err(failure) => {
                 let (method, path) = tried;
                 tracing::info!(code = %failure.code(), %method, path, "a request was refused");
@@ -157,15 +167,17 @@ impl Server {
     /// Decides from the head alone. What is not let in learns nothing about which paths there are.
     fn let_in(&self, request: Request<Incoming>, peer: Peer) -> Result<Wanted, Failure> {
         let (parts, body) = request.into_parts();
-        posture::admit_address(&parts, peer, self.hosts.as_ref())?;
+        let place = posture::admit_address(&parts, peer, self.hosts.as_ref())?;
         if !route::is_interface(parts.uri.path()) {
-            return self.let_in_page(parts, body);
+            return self.let_in_page(parts, body, place);
         }
         let found = route::find(&parts.method, parts.uri.path());
-        if !matches!(found, Found::Route(Route { operation: Operation::Health, .. }, _)) {
-            posture::admit_origin(&parts)?;
-            posture::admit_token(&parts.headers, self.daemon.tokens(), self.daemon.store().now())?;
-        }
+        let authority = match found {
+            Found::Route(Route { operation: Operation::Health, .. }, _) => Authority::Nobody,
+            Found::Route(..) | Found::OtherMethod(_) | Found::Nothing => {
+                posture::admit_authority(&parts, place, &self.daemon, self.daemon.store().now())?
+            }
+        };
         let (route, captures) = match found {
             Found::Route(route, captures) => (route, captures),
             Found::OtherMethod(allow) => return Err(Failure::method(allow)),
@@ -177,23 +189,28 @@ impl Server {
         };
         let query = Query::read(parts.uri.query(), route.query)?;
         let captures = [decode(captures[0])?, decode(captures[1])?];
-        Ok(Wanted::Operation(route.operation, Asked { parts, body, query, captures }))
+        Ok(Wanted::Operation(route.operation, Asked { parts, body, query, captures, authority, place }))
     }
 
     /// As [`Self::let_in`], for a page.
-    fn let_in_page(&self, parts: Parts, body: Incoming) -> Result<Wanted, Failure> {
-        let (route, captures) = match pages::route::find(&parts.method, parts.uri.path()) {
+    fn let_in_page(&self, parts: Parts, body: Incoming, place: Place) -> Result<Wanted, Failure> {
+        let found = pages::route::find(&parts.method, parts.uri.path());
+        let audience = match found {
+            Found::Route(Route { operation, .. }, _) => operation.audience(),
+            Found::OtherMethod(_) | Found::Nothing => posture::Audience::LoggedIn,
+        };
+        let authority = match posture::admit_page(&parts, place, audience, &self.daemon) {
+            Ok(authority) => authority,
+            Err(why) => return pages::login::turn_away(&parts, why).map(Wanted::LogIn),
+        };
+        let (route, captures) = match found {
             Found::Route(route, captures) => (route, captures),
             Found::OtherMethod(allow) => return Err(Failure::method(allow)),
             Found::Nothing => return Err(Failure::not_found("there is no such page")),
         };
-        posture::admit_origin(&parts)?;
-        if route.operation != Page::Asset {
-            posture::admit_token(&parts.headers, self.daemon.tokens(), self.daemon.store().now())?;
-        }
         let query = Query::read(parts.uri.query(), route.query)?;
         let captures = [decode(captures[0])?, decode(captures[1])?];
-        Ok(Wanted::Page(route.operation, Asked { parts, body, query, captures }))
+        Ok(Wanted::Page(route.operation, Asked { parts, body, query, captures, authority, place }))
     }
 
     async fn dispatch(&self, operation: Operation, asked: Asked) -> Answer {
@@ -202,19 +219,28 @@ impl Server {
             Operation::EmitEvent => events::emit(daemon, asked).await,
             Operation::ListEvents => events::list(daemon, &asked).await,
             Operation::ShowEvent => events::show(daemon, &asked).await,
-            Operation::ExplainEvent => Box::pin(events::explain(daemon, asked)).await,
+            Operation::ExplainEvent => Box::pin(explain::explain(daemon, asked)).await,
             Operation::Stream => stream::open(daemon, &asked).await,
             Operation::ListWork => work::list(daemon, &asked).await,
             Operation::ShowWork => work::show(daemon, &asked).await,
             Operation::CancelWork => work::cancel(daemon, &asked).await,
             Operation::ListRuns => runs::list(daemon, &asked).await,
+            Operation::Timeline => timeline::show(daemon, &asked).await,
+            Operation::Needs => needs::show(daemon).await,
+            Operation::ListStarts => starts::list(daemon, &asked).await,
             Operation::ShowRun => runs::show(daemon, &asked).await,
             Operation::RunLog => runs::log(daemon, &asked).await,
             Operation::RunWhy => runs::why(daemon, &asked).await,
+            Operation::RunAgain => Box::pin(runs::again(daemon, asked)).await,
             Operation::RunArtifact => runs::artifact(daemon, &asked).await,
             Operation::ShowConfig => config::show(daemon).await,
+            Operation::ListScopes => scopes::list(daemon, &asked),
             Operation::PlanConfig => config::plan(daemon),
             Operation::ApplyConfig => Box::pin(config::apply(daemon, asked)).await,
+            Operation::LoginCode => sessions::code(daemon, &asked),
+            Operation::ListSessions => sessions::list(daemon, &asked).await,
+            Operation::RevokeSession => sessions::revoke(daemon, &asked).await,
+            Operation::RevokeSessions => sessions::revoke_all(daemon).await,
             Operation::Doctor => Box::pin(doctor::doctor(daemon, &asked)).await,
             Operation::Status => doctor::status(daemon).await,
             Operation::OpenApi => Ok(json(openapi::document())),

@@ -15,12 +15,14 @@ use domain::text::ScopeName;
 use hyper::Response;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::failure::{Chain, Failure};
 use super::query::{self, Cursor};
 use super::server::{Answer, Asked};
 use super::wire::ChangeBody;
+use crate::auth::Authority;
 use crate::daemon::Daemon;
 use crate::error_code::ErrorCode;
 
@@ -53,11 +55,23 @@ pub(crate) async fn open(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
     let bounds = daemon.store().read("stream", |tx| tx.feed_bounds()).await.map_err(Failure::from)?;
     let start = start(cursor.as_deref(), bounds);
     let (pieces, body) = mpsc::channel(1);
-    let follow = Follow { daemon: Arc::clone(daemon), wanted, pieces, _permit: permit };
+    let ended = match asked.authority {
+        // A token that was revoked meanwhile is found out with the next request.
+        Authority::Operator | Authority::Nobody => CancellationToken::new(),
+        Authority::Session(id) => daemon.sessions().ended(id).unwrap_or_else(cancelled),
+    };
+    let authority = asked.authority;
+    let follow = Follow { daemon: Arc::clone(daemon), wanted, pieces, authority, ended, _permit: permit };
     daemon.spawn(follow.run(start));
     let mut response = Response::new(Body::Pieces(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(response)
+}
+
+fn cancelled() -> CancellationToken {
+    let token = CancellationToken::new();
+    token.cancel();
+    token
 }
 
 fn kinds(text: Option<&str>) -> Result<Vec<&'static str>, Failure> {
@@ -95,6 +109,9 @@ struct Follow {
     daemon: Arc<Daemon>,
     wanted: Wanted,
     pieces: mpsc::Sender<Bytes>,
+    authority: Authority,
+    /// Cancelled when the session ends before its time.
+    ended: CancellationToken,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -109,7 +126,7 @@ impl Follow {
         };
         let mut changed = self.daemon.runtime().hints().feed.subscribe();
         let mut sent = self.send(hello).await;
-        while sent {
+        while sent && self.is_allowed() {
             changed.mark_unchanged();
             let (text, last) = match self.page(after).await {
                 Ok(page) => page,
@@ -127,10 +144,19 @@ impl Follow {
         }
     }
 
+    /// Whether who asked may still be told. A session that runs out is noticed no later than a heartbeat after.
+    fn is_allowed(&self) -> bool {
+        match self.authority {
+            Authority::Operator | Authority::Nobody => true,
+            Authority::Session(id) => self.daemon.sessions().is_live(id, self.daemon.store().now()),
+        }
+    }
+
     /// Waits for something to be committed. False when the stream is over.
     async fn wait(&self, changed: &mut tokio::sync::watch::Receiver<()>) -> bool {
         tokio::select! {
             () = self.daemon.stopping().cancelled() => false,
+            () = self.ended.cancelled() => false,
             () = self.pieces.closed() => false,
             waited = tokio::time::timeout(HEARTBEAT, changed.changed()) => match waited {
                 Ok(rung) => rung.is_ok(),
@@ -142,6 +168,7 @@ impl Follow {
     async fn send(&self, text: String) -> bool {
         tokio::select! {
             () = self.daemon.stopping().cancelled() => false,
+            () = self.ended.cancelled() => false,
             sent = tokio::time::timeout(STALLED, self.pieces.send(text.into())) => matches!(sent, Ok(Ok(()))),
         }
     }

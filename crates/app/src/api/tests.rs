@@ -21,13 +21,20 @@ use crate::daemon::extensions::Extensions;
 use crate::daemon::{Options, Running, start};
 use crate::home::Home;
 
+mod cloudevents;
 mod config;
 mod daemon;
+mod doctor;
 mod document;
 mod events;
 mod posture;
 mod runs;
+mod overview;
+mod sequel;
+pub(crate) mod sessions;
+mod browser_posture;
 mod shared;
+mod standard_webhooks;
 mod stream;
 mod webhook;
 
@@ -36,7 +43,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// How often a fact is looked for that nobody announces.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-const CONFIG: &str = r#"
+pub(crate) const CONFIG: &str = r#"
 [daemon]
 api_listen = "127.0.0.1:0"
 webhook_listen = "127.0.0.1:0"
@@ -104,10 +111,11 @@ secret_names = ["hook"]
 config = { namespace = "hook/off", type = "build.finished", verify = { token = { secret = "hook" } } }
 "#;
 
-const HOOK_SECRET: &str = "hook-s3cret";
-const JOB_SECRET: &str = "job-s3cret";
+pub(crate) const HOOK_SECRET: &str = "hook-s3cret";
+pub(crate) const JOB_SECRET: &str = "job-s3cret";
 
-/// An executor that starts no process: it completes at once or hangs until it is stopped, and "leaves" a file.
+/// An executor that starts no process: it completes or fails at once, or hangs until it is stopped, and "leaves" a
+/// file. What it "wrote" is the file `output`, when a test has made one.
 #[derive(Debug)]
 struct Fake {
     files: PathBuf,
@@ -124,7 +132,7 @@ impl Executor for Fake {
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
-        Ok("nothing".to_owned())
+        Ok("does nothing".to_owned())
     }
 
     fn run<'a>(
@@ -137,6 +145,10 @@ impl Executor for Fake {
             self.started.lock().unwrap().push(request.execution);
             if request.config.get("hang").is_some() {
                 std::future::pending::<()>().await;
+            }
+            if request.config.get("fail").is_some() {
+                let code = Some("exit_status".to_owned());
+                return Ok(TurnResult { code, exit_status: Some(3), ..TurnResult::of(Outcome::Failed) });
             }
             let artifacts = vec![Artifact { path: "out/report.html".to_owned(), bytes: 21 }];
             Ok(TurnResult {
@@ -161,13 +173,14 @@ impl Executor for Fake {
 
     fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>> {
         const OUTPUT: &[u8] = b"one\ntwo\n<script>alert(1)</script>\n";
-        let size = OUTPUT.len();
+        let output = std::fs::read(self.files.join("output")).unwrap_or_else(|_absent| OUTPUT.to_vec());
+        let size = output.len();
         let from = usize::try_from(request.from)
             .unwrap_or_else(|_negative| {
                 size.saturating_sub(usize::try_from(request.from.unsigned_abs()).unwrap())
             })
             .min(size);
-        let bytes = OUTPUT[from..size.min(from + request.bytes_max)].to_vec();
+        let bytes = output[from..size.min(from + request.bytes_max)].to_vec();
         Box::pin(std::future::ready(Ok(Log { from: from as u64, bytes, size: size as u64 })))
     }
 
@@ -178,14 +191,14 @@ impl Executor for Fake {
 }
 
 /// A daemon in a home of its own, with real sockets.
-struct TestDaemon {
+pub(crate) struct TestDaemon {
     directory: tempfile::TempDir,
-    running: Running,
-    token: String,
+    pub(crate) running: Running,
+    pub(crate) token: String,
     fake: Arc<Fake>,
 }
 
-fn home_in(directory: &Path) -> Home {
+pub(crate) fn home_in(directory: &Path) -> Home {
     Home::find(Some(directory.join("home")), None, None, Path::new("/")).unwrap()
 }
 
@@ -211,11 +224,11 @@ fn options(directory: &Path) -> (Options, Arc<Fake>) {
 }
 
 impl TestDaemon {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_with(CONFIG).await
     }
 
-    async fn start_with(config: &str) -> Self {
+    pub(crate) async fn start_with(config: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let home = home_in(directory.path());
         home.create().unwrap();
@@ -223,7 +236,7 @@ impl TestDaemon {
         Self::start_in(directory).await
     }
 
-    async fn start_in(directory: tempfile::TempDir) -> Self {
+    pub(crate) async fn start_in(directory: tempfile::TempDir) -> Self {
         Self::start_at(directory, None).await
     }
 
@@ -237,7 +250,7 @@ impl TestDaemon {
         Self { directory, running, token, fake }
     }
 
-    async fn restart(self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
         self.restart_at(None).await
     }
 
@@ -246,17 +259,22 @@ impl TestDaemon {
     }
 
     /// Stops, and gives back what its home is in.
-    async fn stop(self) -> tempfile::TempDir {
+    pub(crate) async fn stop(self) -> tempfile::TempDir {
         self.running.stop().await.unwrap();
         self.directory
     }
 
-    fn home(&self) -> &Home {
+    pub(crate) fn home(&self) -> &Home {
         self.running.daemon().home()
     }
 
-    fn api(&self) -> SocketAddr {
+    pub(crate) fn api(&self) -> SocketAddr {
         self.running.addresses().api.unwrap()
+    }
+
+    /// Says what every run "wrote".
+    pub(crate) fn writes(&self, output: &[u8]) {
+        std::fs::write(self.fake.files.join("output"), output).unwrap();
     }
 
     fn hooks(&self) -> SocketAddr {
@@ -264,7 +282,7 @@ impl TestDaemon {
     }
 
     /// A request over the socket, as the command line sends it.
-    async fn unix(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    pub(crate) async fn unix(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let mut all = vec![("Host", "localhost"), ("Content-Type", "application/json")];
         let bearer = format!("Bearer {}", self.token);
         all.push(("Authorization", &bearer));
@@ -273,33 +291,33 @@ impl TestDaemon {
         exchange(stream, &request(method, path, &all, body)).await
     }
 
-    async fn get(&self, path: &str) -> Reply {
+    pub(crate) async fn get(&self, path: &str) -> Reply {
         self.unix("GET", path, &[], b"").await
     }
 
-    async fn get_json(&self, path: &str) -> Value {
+    pub(crate) async fn get_json(&self, path: &str) -> Value {
         let reply = self.get(path).await;
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
         reply.json()
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Reply {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Reply {
         self.unix("POST", path, &[], body.to_string().as_bytes()).await
     }
 
-    async fn emit(&self, body: &Value) -> Value {
+    pub(crate) async fn emit(&self, body: &Value) -> Value {
         let reply = self.post("/v1/events", body).await;
         assert!(matches!(reply.status, 200 | 202), "{}", reply.text());
         reply.json()
     }
 
     /// A request over TCP, with nothing but these headers.
-    async fn tcp(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    pub(crate) async fn tcp(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         send(self.api(), &request(method, path, headers, body)).await
     }
 
     /// Waits until a path's answer is as it should be.
-    async fn until(&self, path: &str, fact: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&self, path: &str, fact: impl Fn(&Value) -> bool) -> Value {
         let mut changed = self.running.daemon().runtime().hints().feed.subscribe();
         let waited = tokio::time::timeout(SOON, async {
             loop {
@@ -315,36 +333,36 @@ impl TestDaemon {
         waited.await.unwrap_or_else(|_elapsed| panic!("{path} did not come true"))
     }
 
-    async fn count(&self, path: &str) -> usize {
+    pub(crate) async fn count(&self, path: &str) -> usize {
         self.get_json(path).await["items"].as_array().unwrap().len()
     }
 }
 
 /// An answer, read to its end.
 #[derive(Debug)]
-struct Reply {
-    status: u16,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
     headers: BTreeMap<String, String>,
-    body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Reply {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_error| panic!("not JSON: {}", self.text()))
     }
 
-    fn code(&self) -> String {
+    pub(crate) fn code(&self) -> String {
         assert_eq!(self.header("content-type"), "application/problem+json", "{}", self.text());
         let problem = self.json();
         assert_eq!(problem["status"], self.status);
         problem["code"].as_str().unwrap().to_owned()
     }
 
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map(String::as_str).unwrap_or_default()
     }
 }

@@ -12,8 +12,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mod control;
+mod overview;
+mod sequel;
+mod session;
+mod scope;
 
 pub(crate) use control::*;
+pub(crate) use overview::*;
+pub(crate) use sequel::*;
+pub(crate) use session::*;
+pub(crate) use scope::*;
 
 /// Reads a value that is there, also when it is `null`: a payload may be.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -102,6 +110,9 @@ pub(crate) struct EventBody {
     /// None while it waits to be routed.
     pub(crate) checkpoint: Option<CheckpointBody>,
     pub(crate) redelivered: Option<RedeliveryBody>,
+    /// What it led to so far. Present on a single Event, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) led_to: Option<LedToBody>,
     /// Present on a single Event, absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub(crate) payload: Option<Value>,
@@ -126,6 +137,7 @@ impl From<&Event> for EventBody {
             accepted_at: event.accepted_at.to_string(),
             checkpoint: None,
             redelivered: None,
+            led_to: None,
             payload: None,
         }
     }
@@ -193,13 +205,19 @@ pub(crate) struct WorkBody {
     pub(crate) created_at: String,
     pub(crate) ended_at: Option<String>,
     pub(crate) keys: Vec<KeyBody>,
+    /// The newest attempt.
+    #[serde(default)]
+    pub(crate) last_run: Option<LastRunBody>,
     /// Pending input, oldest first: Event ids. Present on a single Work, absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pending: Option<Vec<String>>,
+    /// The same input with what it is. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pending_inputs: Option<Vec<PendingInputBody>>,
 }
 
 impl WorkBody {
-    pub(crate) fn new(work: &Work, keys: &[Key]) -> Self {
+    pub(crate) fn new(work: &Work, keys: &[Key], last: Option<&Execution>) -> Self {
         let (queue, blocked_by) = match &work.queue {
             Queue::Idle => ("idle", None),
             Queue::Runnable => ("runnable", None),
@@ -225,7 +243,9 @@ impl WorkBody {
             created_at: work.created_at.to_string(),
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),
+            last_run: last.map(LastRunBody::from),
             pending: None,
+            pending_inputs: None,
         }
     }
 }
@@ -237,6 +257,9 @@ pub(crate) struct TriggerBody {
     #[serde(rename = "type")]
     pub(crate) event_type: String,
     pub(crate) source: String,
+    /// How many Events of its chain came before it.
+    #[serde(default)]
+    pub(crate) depth: i64,
 }
 
 /// A run: one attempt at a Work.
@@ -300,6 +323,7 @@ impl RunBody {
                 event: trigger.id.to_string(),
                 event_type: trigger.event_type.to_string(),
                 source: trigger.source.to_string(),
+                depth: trigger.causation.depth,
             },
             binding: execution.binding.to_string(),
             executor: execution.executor.to_string(),
@@ -415,6 +439,9 @@ pub(crate) struct StatusBody {
     pub(crate) running: usize,
     pub(crate) blocked: Vec<BlockedBody>,
     pub(crate) lanes: Vec<LaneBody>,
+    /// This daemon's own start, when another had run before it: since when none was there, and what it found.
+    #[serde(default)]
+    pub(crate) last_downtime: Option<StartBody>,
     /// Figures of the store, by name.
     pub(crate) store: std::collections::BTreeMap<String, String>,
 }

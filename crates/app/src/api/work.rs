@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use domain::id::WorkId;
-use domain::store::WorkFilter;
+use domain::store::{ExecutionFilter, Snapshot, StoreError, WorkFilter};
+use domain::work::Work;
 
 use super::failure::Failure;
-use super::query::{self, Cursor};
+use super::query::{self, Cursor, Query};
 use super::resolve;
 use super::server::{Answer, Asked, json, read};
-use super::wire::{CancelledBody, Page, WorkBody};
+use super::wire::{CancelledBody, Page, PendingInputBody, WorkBody};
 use crate::daemon::Daemon;
 
 /// The most pending inputs that are named.
@@ -19,7 +20,14 @@ const STATES: [&str; 6] = ["ready", "running", "waiting", "completed", "failed",
 
 /// Lists Works, newest first.
 pub(crate) async fn list(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
-    let query = &asked.query;
+    Ok(json(&find(daemon, &asked.query).await?))
+}
+
+/// The Works that a query asks for, newest first.
+///
+/// # Errors
+/// `bad_request` when the query cannot be read, and what reading the store answers.
+pub(crate) async fn find(daemon: &Daemon, query: &Query) -> Result<Page<WorkBody>, Failure> {
     let limit = query.limit()?;
     let state = query.text("state").map(str::to_owned);
     if state.as_ref().is_some_and(|state| !STATES.contains(&state.as_str())) {
@@ -32,41 +40,69 @@ pub(crate) async fn list(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
         key: query.key()?,
         before: query.cursor(Cursor::Work)?.map(WorkId::from_number),
     };
-    let page = read(daemon, "works", move |tx| {
+    read(daemon, "works", move |tx| {
         let works = tx.works(&filter, limit)?;
         let next = works.last().filter(|_| works.len() == limit as usize);
         let next = next.map(|work| query::cursor(Cursor::Work, work.id.number()));
         let mut items = Vec::with_capacity(works.len());
         for work in works {
-            items.push(WorkBody::new(&work, &tx.keys_of(work.id)?));
+            items.push(body(tx, &work)?);
         }
         Ok(Page { items, next })
     })
-    .await?;
-    Ok(json(&page))
+    .await
+}
+
+fn body(tx: &mut dyn Snapshot, work: &Work) -> Result<WorkBody, StoreError> {
+    let newest = ExecutionFilter { work: Some(work.id), ..ExecutionFilter::default() };
+    let newest = if work.attempts > 0 { tx.executions(&newest, 1)? } else { Vec::new() };
+    Ok(WorkBody::new(work, &tx.keys_of(work.id)?, newest.first()))
 }
 
 /// Shows a Work with its pending input.
 pub(crate) async fn show(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
-    let id = asked.id().to_owned();
-    let body = read(daemon, "work", move |tx| {
-        let id = resolve::work(tx, &id)?;
+    Ok(json(&one(daemon, asked.id()).await?))
+}
+
+/// A Work with its pending input.
+///
+/// # Errors
+/// `not_found`, `ambiguous_id`, and what reading the store answers.
+pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<WorkBody, Failure> {
+    let text = text.to_owned();
+    read(daemon, "work", move |tx| {
+        let id = resolve::work(tx, &text)?;
         let work = tx.work(id)?.ok_or_else(|| Failure::not_found("no such Work"))?;
-        let mut body = WorkBody::new(&work, &tx.keys_of(id)?);
+        let mut body = body(tx, &work)?;
         let pending = tx.pending_inputs(id, PENDING_MAX)?;
         body.pending = Some(pending.iter().map(|input| input.event.to_string()).collect());
+        let mut inputs = Vec::with_capacity(pending.len());
+        for input in &pending {
+            let event = tx
+                .event_at(input.sequence)?
+                .ok_or_else(|| StoreError::Corrupt { table: "input", reason: "names no event".to_owned() })?;
+            inputs.push(PendingInputBody::new(input, &event));
+        }
+        body.pending_inputs = Some(inputs);
         Ok(body)
     })
-    .await?;
-    Ok(json(&body))
+    .await
 }
 
 /// Cancels a Work and its live run.
 pub(crate) async fn cancel(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
-    let text = asked.id().to_owned();
+    Ok(json(&end(daemon, asked.id()).await?))
+}
+
+/// Ends a Work for good, with its live run.
+///
+/// # Errors
+/// `terminal_work` when it has ended, `not_found`, `ambiguous_id`, and what writing to the store answers.
+pub(crate) async fn end(daemon: &Daemon, text: &str) -> Result<CancelledBody, Failure> {
+    let text = text.to_owned();
     let id = read(daemon, "work", move |tx| resolve::work(tx, &text)).await?;
     let cancelled = daemon.runtime().cancel(id).await?;
     tracing::info!(work = %id, "an operator cancelled a Work");
     let run = cancelled.execution.map(|execution| execution.id.to_string());
-    Ok(json(&CancelledBody { work: id.to_string(), run }))
+    Ok(CancelledBody { work: id.to_string(), run })
 }

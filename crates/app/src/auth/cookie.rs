@@ -95,7 +95,7 @@ mod tests {
     fn set_keeps_it_from_scripts_and_other_sites() {
         let text = |value: HeaderValue| value.to_str().unwrap().to_owned();
         assert_eq!(
-            text(set("ab12", Transport::Plain, Duration::from_secs(60))),
+            text(set("ab12", Transport::Plain, Duration::from_mins(1))),
             "conduit-session=ab12; HttpOnly; SameSite=Strict; Path=/; Max-Age=60"
         );
         assert_eq!(

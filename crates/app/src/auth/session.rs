@@ -6,9 +6,9 @@
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-use domain::id::SessionId;
-use domain::session::{self, Session};
-use domain::store::{Store, StoreError};
+use domain::id::{IdMaker, SessionId};
+use domain::session;
+use domain::store::{Session, Store, StoreError};
 use domain::time::Timestamp;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -68,7 +68,9 @@ impl Sessions {
             let ended = index.map(|index| before.swap_remove(index).ended).unwrap_or_default();
             known.push(Known { digest, session, ended });
         }
-        before.iter().for_each(|gone| gone.ended.cancel());
+        for gone in before {
+            gone.ended.cancel();
+        }
         Ok(())
     }
 
@@ -79,7 +81,7 @@ impl Sessions {
     pub(crate) async fn open(&self, store: &Store, label: String) -> Result<String, TokenError> {
         let cookie = random_text()?;
         let digest = digest(&cookie);
-        let id = store.ids(|ids, now| ids.session(now));
+        let id = store.ids(IdMaker::session);
         let _one_at_a_time = self.changing.lock().await;
         store
             .transact("session.open", move |tx| {

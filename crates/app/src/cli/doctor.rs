@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::api::wire::DoctorBody;
 use crate::client::Route;
-use crate::view::{Tone, Word};
+use crate::view::{Word, look};
 
 use super::Context;
 use super::exit::Exit;
@@ -28,7 +28,8 @@ pub(super) async fn doctor(args: &DoctorArgs, context: &Context) -> Result<Exit,
     } else {
         let width = found.checks.iter().map(|check| check.level.len()).max().unwrap_or(0);
         for check in &found.checks {
-            let level = Word::new(format!("{:width$}", check.level), tone(&check.level));
+            let tone = look::level(&check.level).word().tone;
+            let level = Word::new(format!("{:width$}", check.level), tone);
             out.words(&[level, Word::from(format!("{}: {}", check.name, check.sentence))])?;
         }
         if !found.webhooks.is_empty() {
@@ -44,12 +45,4 @@ pub(super) async fn doctor(args: &DoctorArgs, context: &Context) -> Result<Exit,
         }
     }
     Ok(if found.ok { Exit::DONE } else { Exit::FAILED })
-}
-
-fn tone(level: &str) -> Tone {
-    match level {
-        "ok" => Tone::Good,
-        "warning" | "error" => Tone::Bad,
-        _note => Tone::Plain,
-    }
 }

@@ -11,6 +11,7 @@ mod show;
 mod log;
 mod watch;
 mod why;
+mod again;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RunsCommand {
@@ -19,6 +20,7 @@ pub(super) enum RunsCommand {
     Log(log::LogArgs),
     Watch(watch::WatchArgs),
     Why(why::WhyArgs),
+    Again(again::AgainArgs),
 }
 
 pub(super) async fn run(command: RunsCommand, context: &Context) -> Result<Exit, Stop> {
@@ -28,5 +30,6 @@ pub(super) async fn run(command: RunsCommand, context: &Context) -> Result<Exit,
         RunsCommand::Log(args) => log::log(&args, context).await,
         RunsCommand::Watch(args) => watch::watch(&args, context).await,
         RunsCommand::Why(args) => why::why(&args, context).await,
+        RunsCommand::Again(args) => again::again(&args, context).await,
     }
 }

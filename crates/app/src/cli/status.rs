@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::api::wire::StatusBody;
 use crate::client::Route;
-use crate::view::{Field, Tone, Word, count, time, work};
+use crate::view::{Field, Tone, Word, count, downtime, health, time};
 
 use super::Context;
 use super::exit::Exit;
@@ -31,10 +31,7 @@ pub(super) async fn status(_args: &StatusArgs, context: &Context) -> Result<Exit
     if !status.blocked.is_empty() {
         out.line("")?;
     }
-    for blocked in &status.blocked {
-        let works = count(i64::from(blocked.works), "Work is", "Works are");
-        out.sentence(&format!("{works} blocked. {}", work::blocked(&blocked.reason)))?;
-    }
+    health::blocked(&status).iter().try_for_each(|sentence| out.sentence(sentence))?;
     for lane in &status.lanes {
         out.sentence(&format!(
             "{} could not be routed after {}: {} The next try is {}.",
@@ -53,7 +50,7 @@ fn fields(status: &StatusBody, context: &Context) -> Vec<Field> {
         0 => "none applied".to_owned(),
         number => format!("generation {number}"),
     };
-    vec![
+    let mut fields = vec![
         Field::new("daemon", up),
         Field::new("version", status.version.as_str()),
         Field::new("home", status.home.as_str()),
@@ -66,7 +63,20 @@ fn fields(status: &StatusBody, context: &Context) -> Vec<Field> {
         Field::new("running", count(i64::try_from(status.running).unwrap_or(i64::MAX), "run", "runs")),
         Field::new("queued", at_most(status.runnable, "Work", "Works")),
         Field::new("to route", at_most(status.unrouted, "Event", "Events")),
-    ]
+    ];
+    if let Some(start) = &status.last_downtime
+        && let Some(since) = &start.down_since
+    {
+        let text = format!(
+            "{} to {}, {}: {}",
+            time::absolute(since),
+            time::absolute(&start.started_at),
+            downtime::how(start),
+            downtime::tally(start),
+        );
+        fields.push(Field::new("last downtime", text));
+    }
+    fields
 }
 
 /// A number that was counted up to a thousand.

@@ -12,6 +12,7 @@ use super::events::outcome::{Awaited, Came, KINDS};
 use super::exit::Exit;
 use super::failure::{Failure, Stop};
 use super::hosting::{self, Hosted, Places, TakesWebhooks};
+use super::open;
 use crate::api::wire::{AcceptedBody, EmitBody, KeyBody, RunBody, StatusBody};
 use crate::client::{Client, ClientError, Route};
 use crate::config::{Format, STARTER};
@@ -38,6 +39,8 @@ pub(super) struct UpArgs {}
 struct Up<'a> {
     #[serde(flatten)]
     places: &'a Places,
+    /// A link that logs a browser in to the page, once.
+    page_url: &'a str,
     first: Option<&'a First>,
 }
 
@@ -63,9 +66,18 @@ pub(super) async fn up(_args: UpArgs, context: &Context) -> Result<Exit, Stop> {
     }
     let mut hosted = Hosted::start(&home, TakesWebhooks::AsConfigured).await?;
     let (places, out) = (hosted.places(), &context.out);
+    let page = match hosted.unless_signalled(open::link(&client)).await {
+        Some(Ok(link)) => link.url,
+        Some(Err(error)) => {
+            drop(hosted.stop().await);
+            return Err(error.into());
+        }
+        None => return hosted.stop().await,
+    };
     if !out.is_json() {
         out.heading("Open Conduit is up.")?;
         places.print(out)?;
+        out.line(format!("  page      {page}  (logs one browser in, within 10 minutes)"))?;
         out.line(format!("  config    {}", config_file(&home)?))?;
     }
     let mut first = None;
@@ -81,7 +93,7 @@ pub(super) async fn up(_args: UpArgs, context: &Context) -> Result<Exit, Stop> {
         };
     }
     if out.is_json() {
-        out.object(&Up { places: &places, first: first.as_ref() })?;
+        out.object(&Up { places: &places, page_url: &page, first: first.as_ref() })?;
     } else {
         print_rest(first.as_ref(), context)?;
     }
@@ -99,7 +111,9 @@ async fn is_up(client: &Client, context: &Context) -> Result<Option<Exit>, Stop>
                 context
                     .out
                     .sentence(&format!("Open Conduit is up already in {}, started {since}.", status.home))?;
-                context.out.sentence("`open-conduit status` shows more.")?;
+                context.out.sentence(
+                    "`open-conduit open` prints a link to its page, `open-conduit status` shows more.",
+                )?;
             }
             Ok(Some(Exit::DONE))
         }

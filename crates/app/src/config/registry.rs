@@ -120,9 +120,9 @@ impl Checking<'_> {
             Ok(prepared) => prepared.namespace().clone(),
             Err(found) => return self.below(&format!("{path}.config"), found),
         };
-        if namespace.is_core() {
-            let message = "the entry delivers in a namespace of the runtime; choose one that does not begin with \
-                           `core.`";
+        if namespace.is_core() || namespace.is_of_cloud_events() {
+            let message = "the entry delivers in a namespace of the runtime or of CloudEvents; choose one that does \
+                           not begin with `core.` or `cloudevents:`";
             self.problems.push(Problem::new(path, "namespace_reserved", message));
         } else if let Some(first) = self.namespaces.get(&namespace) {
             let message =

@@ -276,16 +276,18 @@ fn a_namespace_belongs_to_one_entry_and_not_to_the_runtime() {
         )
     };
     let text = format!(
-        "[[scopes]]\nname = 'a'\n{}{}[[scopes]]\nname = 'b'\nparent = 'a'\n{}",
+        "[[scopes]]\nname = 'a'\n{}{}[[scopes]]\nname = 'b'\nparent = 'a'\n{}{}",
         entry("one", "s/one"),
         entry("two", "core.manual"),
-        entry("three", "s/one")
+        entry("three", "s/one"),
+        entry("four", "cloudevents:/builds")
     );
     has_codes(
         &text,
         &[
             (7, "scopes[0].extensions[1]", "namespace_reserved"),
             (14, "scopes[1].extensions[0]", "namespace_taken"),
+            (18, "scopes[1].extensions[1]", "namespace_reserved"),
         ],
     );
 }

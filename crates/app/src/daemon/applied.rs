@@ -33,9 +33,20 @@ pub(crate) struct Done {
     pub(crate) plan: Plan,
 }
 
+/// What somebody who looked at a plan expects of its apply.
+#[derive(Debug, Default)]
+pub(crate) struct Expected {
+    /// The digest of the canonical text.
+    pub(crate) digest: Option<String>,
+    /// The generation that the plan was compared with.
+    pub(crate) generation: Option<i64>,
+}
+
 /// Why an apply changed nothing.
 #[derive(Debug)]
 pub(crate) enum ApplyFailure {
+    /// The text, or what is in force, is not what was planned.
+    NotPlanned,
     /// The text is not valid.
     Problems(Vec<Problem>),
     /// It could not be put in force.
@@ -59,11 +70,21 @@ impl Daemon {
     ///
     /// # Errors
     /// [`ApplyFailure`]; then nothing has changed.
-    pub(crate) async fn apply(&self, text: &str, format: Format) -> Result<Done, ApplyFailure> {
+    pub(crate) async fn apply(
+        &self,
+        text: &str,
+        format: Format,
+        expected: &Expected,
+    ) -> Result<Done, ApplyFailure> {
         let _one_at_a_time = self.applying.lock().await;
         let loaded = load(text, format, self.extensions()).map_err(ApplyFailure::Problems)?;
         let Canonical { text, digest } = canonical(&loaded.model);
         let before = self.applied();
+        if expected.digest.as_ref().is_some_and(|planned| *planned != digest)
+            || expected.generation.is_some_and(|planned| planned != before.number)
+        {
+            return Err(ApplyFailure::NotPlanned);
+        }
         let plan = self.plan(&loaded.model);
         if before.digest.as_ref() == Some(&digest) {
             return Ok(Done { number: before.number, changed: false, plan });

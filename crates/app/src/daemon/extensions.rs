@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bundled::shell::{ShellExecutor, ShellOptions};
+use bundled::shell::{LauncherBinary, ShellExecutor, ShellOptions};
 use extension::{Executor, Handler, Ingress};
 use runtime::Registry;
 
@@ -29,6 +29,12 @@ impl Extensions {
     /// When the directory of the runs cannot be made.
     pub(crate) fn bundled(home: &Home, launcher: PathBuf) -> io::Result<Self> {
         let shell = ShellExecutor::new(&home.runs(), launcher, ShellOptions::from_process())?;
+        match shell.launcher_binary() {
+            LauncherBinary::Embedded => tracing::debug!("launchers are started from memory"),
+            LauncherBinary::Given { reason } => {
+                tracing::info!(reason, "launchers are started from the whole binary, which takes longer");
+            }
+        }
         Ok(Self {
             handlers: bundled::handlers(),
             executors: vec![Arc::new(shell)],

@@ -1,5 +1,5 @@
-//! Following what other daemons on the same database did: the configuration they applied, and the tokens they
-//! made or revoked.
+//! Following what other daemons on the same database did: the configuration they applied, and the tokens and
+//! sessions they made or revoked.
 
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ pub(super) async fn run(daemon: Arc<Daemon>) {
 /// Takes up what changed. The runtime has the newest generation in force before this daemon says so.
 async fn look(daemon: &Daemon) -> Result<(), ApplyError> {
     daemon.tokens().load(daemon.store()).await?;
+    daemon.sessions().load(daemon.store()).await?;
     if daemon.runtime().generations().active().number.number() != daemon.applied().number {
         let _one_at_a_time = daemon.applying.lock().await;
         daemon.remember().await?;

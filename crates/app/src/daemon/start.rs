@@ -19,14 +19,17 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::applied::{Applied, ApplyFailure};
+use super::applied::{Applied, ApplyFailure, Expected};
 use super::extensions::Extensions;
 use super::lock::{HomeLock, SocketFile};
 use super::notify::ServiceManager;
 use super::stop::Running;
-use super::{Addresses, Daemon, Options, STREAMS_MAX, follow, host, upkeep};
+use super::{Addresses, Daemon, Options, STREAMS_MAX, alive, follow, host, upkeep};
 use crate::api::posture::Hosts;
 use crate::api::server::Server;
+use crate::auth::code::Codes;
+use crate::auth::page_name::PageName;
+use crate::auth::session::Sessions;
 use crate::auth::{self, TokenError, Tokens};
 use crate::config::secrets::SecretReader;
 use crate::config::{Listeners, Problem, canonical, load_model};
@@ -136,10 +139,13 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
     );
     let started_at = runtime.store().now();
     let daemon = Arc::new(Daemon {
+        page: PageName::of_home(&home)?,
         home,
         runtime,
         extensions: options.extensions,
         tokens: Tokens::default(),
+        sessions: Sessions::default(),
+        codes: Codes::default(),
         secrets,
         applied: RwLock::new(Arc::new(Applied::default())),
         applying: tokio::sync::Mutex::new(()),
@@ -164,6 +170,7 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
     };
     daemon.runtime().start(stages);
     daemon.spawn(upkeep::run(Arc::clone(&daemon)));
+    daemon.spawn(alive::run(Arc::clone(&daemon)));
     if !daemon.store().exclusive() {
         daemon.spawn(follow::run(Arc::clone(&daemon)));
     }
@@ -193,6 +200,7 @@ fn read_scopes(extensions: Extensions) -> runtime::generation::ReadScopes {
 async fn prepare(daemon: &Arc<Daemon>) -> Result<(), DaemonError> {
     auth::prepare(daemon.home(), daemon.store()).await?;
     daemon.tokens().load(daemon.store()).await?;
+    daemon.sessions().load(daemon.store()).await?;
     daemon.runtime().prepare().await.map_err(DaemonError::Apply)?;
     daemon.remember().await.map_err(DaemonError::Apply)?;
     let file = daemon.home().config()?;
@@ -203,9 +211,10 @@ async fn prepare(daemon: &Arc<Daemon>) -> Result<(), DaemonError> {
             );
             return Ok(());
         };
-        return match daemon.apply(&file.text, file.format).await {
+        return match daemon.apply(&file.text, file.format, &Expected::default()).await {
             Ok(_done) => Ok(()),
             Err(ApplyFailure::Problems(problems)) => Err(DaemonError::Config(problems)),
+            Err(ApplyFailure::NotPlanned) => Err(DaemonError::Apply(ApplyError::Conflict)),
             Err(ApplyFailure::Apply(error)) => Err(DaemonError::Apply(error)),
         };
     }
@@ -239,13 +248,17 @@ async fn listen(
     let addresses =
         Addresses { api: Some(api.1), webhooks: webhooks.as_ref().map(|(_listener, address)| *address) };
     *daemon.addresses.write().unwrap_or_else(PoisonError::into_inner) = addresses;
+    // From here on nothing fails, so this is a start; one that failed leaves what the last one said.
+    note_start(daemon).await?;
 
     // Behind a proxy the API is addressed by the proxy's names; otherwise only by the machine's own.
     let is_open = !api.1.ip().is_loopback();
     let proxied = if is_open { listeners.public_hosts.clone() } else { Vec::new() };
     let inside = Arc::new(Server::new(Arc::clone(daemon), None));
     daemon.spawn(listener::serve(daemon.listening(), Socket::Unix(unix), Service::Api(inside)));
-    let outside = Arc::new(Server::new(Arc::clone(daemon), Some(Hosts::new(api.1, proxied))));
+    let (hosts, origin) = Hosts::with_page(api.1, proxied, daemon.page.name());
+    daemon.page.is_at(origin);
+    let outside = Arc::new(Server::new(Arc::clone(daemon), Some(hosts)));
     daemon.spawn(listener::serve(daemon.listening(), Socket::Tcp(api.0), Service::Api(outside)));
     if let Some((socket, address)) = webhooks {
         let hosts = Hosts::new(address, listeners.public_hosts);
@@ -253,6 +266,13 @@ async fn listen(
         daemon.spawn(listener::serve(daemon.listening(), Socket::Tcp(socket), Service::Webhooks(webhooks)));
     }
     Ok(file)
+}
+
+/// Notes the start, with what the last daemon of this home left, before recovery counts anything for it.
+async fn note_start(daemon: &Daemon) -> Result<(), DaemonError> {
+    let before = alive::last_seen(daemon.home())?;
+    let life = daemon.store().incarnation();
+    Ok(daemon.store().transact("start", move |tx| tx.insert_start(life, before)).await?)
 }
 
 /// Listens on an address, unless that would open the machine. The configuration was checked for it when it was

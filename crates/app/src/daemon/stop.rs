@@ -9,7 +9,7 @@ use domain::store::StoreError;
 use super::lock::{HomeLock, SocketFile};
 use super::notify::ServiceManager;
 use super::signal::Signals;
-use super::{Addresses, Daemon};
+use super::{Addresses, Daemon, alive};
 use crate::listener::Listening;
 
 /// How long requests may take to be answered once the daemon stops.
@@ -84,6 +84,9 @@ impl Running {
         drop(socket);
         let released = daemon.runtime().shutdown().await;
         let closed = daemon.store().close().await;
+        if released.is_ok() && closed.is_ok() {
+            alive::stopped(&daemon);
+        }
         drop(lock);
         tracing::info!("the daemon has stopped");
         released.and(closed)

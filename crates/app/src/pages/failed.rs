@@ -31,7 +31,7 @@ pub(super) async fn page(visit: &Visit, failure: Failure) -> Response<Body> {
 }
 
 /// A detail as a sentence.
-fn sentence(detail: &str) -> String {
+pub(super) fn sentence(detail: &str) -> String {
     let mut letters = detail.chars();
     let first = letters.next().map(char::to_uppercase);
     let text: String = first.into_iter().flatten().chain(letters).collect();

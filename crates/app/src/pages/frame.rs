@@ -4,6 +4,7 @@ use super::asset::{self, Paths};
 use super::{Visit, needs};
 use crate::api::doctor;
 use crate::api::failure::Failure;
+use crate::view::needs::Need;
 use crate::view::time;
 
 /// A place in the navigation.
@@ -67,6 +68,10 @@ pub(super) struct Frame {
     place: Place,
     /// How many things wait for a person.
     pub(super) needs: usize,
+    /// What they are.
+    pub(super) asks: Vec<Need>,
+    /// Attempts that this daemon speaks for.
+    pub(super) running: usize,
     /// How long the daemon has run.
     pub(super) up: String,
     pub(super) generation: i64,
@@ -85,9 +90,12 @@ impl Frame {
     /// When the store does not answer.
     pub(super) async fn read(visit: &Visit, place: Place) -> Result<Self, Failure> {
         let status = doctor::glance(&visit.daemon).await?;
+        let asks = needs::read(visit).await?;
         let up = time::between(Some(&status.started_at), Some(&status.now)).unwrap_or_default();
         Ok(Self {
-            needs: needs::count(&status),
+            needs: asks.len(),
+            asks,
+            running: status.running,
             up: time::span(up),
             generation: status.generation,
             edited: status.config_edited,
@@ -102,6 +110,8 @@ impl Frame {
             theme: visit.reader.theme,
             place,
             needs: 0,
+            asks: Vec::new(),
+            running: 0,
             up: "for some time".to_owned(),
             generation: visit.daemon.applied().number,
             edited: false,

@@ -2,24 +2,142 @@
 
 use hyper::Method;
 
-use crate::api::route::{Found, Route, find_in, get};
+use super::{emit, events, explain, runs, works};
+use crate::api::posture::Audience;
+use crate::api::route::{Found, Route, find_in, get, post};
 
 /// What a request for a page asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Page {
     /// A style sheet, the script, the icon. They hold no data, so everyone may have them.
     Asset,
+    /// The login page, with or without a code.
+    Login,
+    /// Its button.
+    LogIn,
+    /// The end of the session that asks.
+    LogOut,
     /// The list of runs, which is the first page.
     Runs,
+    /// One run.
+    Run,
+    /// Its output.
+    RunLog,
+    /// Its output, to keep.
+    RunLogRaw,
+    /// What running it again does.
+    AskAgain,
+    /// Its button.
+    Again,
+    /// What cancelling a Work does.
+    AskCancel,
+    /// Its button.
+    Cancel,
+    /// The list of Events.
+    Events,
+    /// The form for sending one.
+    NewEvent,
+    /// Its button.
+    EmitEvent,
+    /// What an Event would do: the question.
+    ExplainEvent,
+    /// The answer.
+    ExplainedEvent,
+    /// One Event.
+    Event,
+    /// Its payload, to keep.
+    EventPayload,
+    /// The list of Works.
+    Works,
+    /// One Work.
+    Work,
+    /// The configuration in force.
+    Config,
+    /// What an apply of the edited file does.
+    AskApply,
+    /// Its button.
+    Apply,
+    /// How the daemon is.
+    Health,
+    /// Sessions, theme and where things are.
+    Settings,
+    /// The choice of a theme.
+    Theme,
+    /// The end of another browser's session.
+    RevokeSession,
+    /// The end of every other browser's session.
+    RevokeOthers,
+}
+
+impl Page {
+    /// Who may see it.
+    pub(crate) const fn audience(self) -> Audience {
+        match self {
+            Self::Asset | Self::Login | Self::LogIn => Audience::Everyone,
+            Self::LogOut
+            | Self::Runs
+            | Self::Run
+            | Self::RunLog
+            | Self::RunLogRaw
+            | Self::AskAgain
+            | Self::Again
+            | Self::AskCancel
+            | Self::Cancel
+            | Self::Events
+            | Self::NewEvent
+            | Self::EmitEvent
+            | Self::ExplainEvent
+            | Self::ExplainedEvent
+            | Self::Event
+            | Self::EventPayload
+            | Self::Works
+            | Self::Work
+            | Self::Config
+            | Self::AskApply
+            | Self::Apply
+            | Self::Health
+            | Self::Settings
+            | Self::Theme
+            | Self::RevokeSession
+            | Self::RevokeOthers => Audience::LoggedIn,
+        }
+    }
 }
 
 /// Every page.
-static PAGES: [Route<Page>; 2] = [
-    get("/", Page::Runs, &["cursor", "q", "scope", "state", "span"]),
+static PAGES: &[Route<Page>] = &[
+    get("/", Page::Runs, &runs::QUERY),
+    get("/runs/{id}", Page::Run, &[]),
+    get("/runs/{id}/log", Page::RunLog, &["from", "to", "bytes", "view"]),
+    get("/runs/{id}/log/raw", Page::RunLogRaw, &[]),
+    get("/runs/{id}/again", Page::AskAgain, &[]),
+    post("/runs/{id}/again", Page::Again),
+    get("/work/{id}/cancel", Page::AskCancel, &[]),
+    post("/work/{id}/cancel", Page::Cancel),
     get("/assets/{name}", Page::Asset, &[]),
+    get("/login", Page::Login, &["code", "next"]),
+    post("/login", Page::LogIn),
+    post("/logout", Page::LogOut),
+    get("/events", Page::Events, &events::QUERY),
+    get("/events/new", Page::NewEvent, &emit::QUERY),
+    post("/events/new", Page::EmitEvent),
+    get("/events/explain", Page::ExplainEvent, &explain::QUERY),
+    post("/events/explain", Page::ExplainedEvent),
+    get("/events/{id}", Page::Event, &events::QUERY),
+    get("/events/{id}/payload", Page::EventPayload, &[]),
+    get("/work", Page::Works, &works::QUERY),
+    get("/work/{id}", Page::Work, &[]),
+    get("/config", Page::Config, &["scope"]),
+    get("/config/apply", Page::AskApply, &[]),
+    post("/config/apply", Page::Apply),
+    get("/health", Page::Health, &[]),
+    get("/settings", Page::Settings, &[]),
+    post("/settings/theme", Page::Theme),
+    post("/settings/sessions/{id}/revoke", Page::RevokeSession),
+    post("/settings/sessions/revoke-others", Page::RevokeOthers),
 ];
 
 /// Finds the page of a request.
 pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Found<'p, Page> {
-    find_in(&PAGES, method, path)
+    find_in(PAGES, method, path)
 }

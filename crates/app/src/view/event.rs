@@ -2,8 +2,10 @@
 
 use domain::time::Timestamp;
 
+use super::look::{self, Look};
+use super::payload::brief;
 use super::{Field, Tone, Word, time, word};
-use crate::api::wire::EventBody;
+use crate::api::wire::{AcceptedBody, EventBody, LedToBody};
 
 /// A line of a list of Events.
 #[derive(Debug, Clone)]
@@ -13,6 +15,12 @@ pub(crate) struct EventRow {
     pub(crate) source: String,
     /// What became of it, and how often its delivery came again.
     pub(crate) result: Word,
+    pub(crate) look: Look,
+    /// The same in a phrase that goes on where the look ends.
+    pub(crate) became: String,
+    /// How often its delivery came, when more than once.
+    pub(crate) came: Option<String>,
+    pub(crate) scope: String,
     pub(crate) accepted: String,
 }
 
@@ -23,6 +31,10 @@ impl EventRow {
             event_type: event.event_type.clone(),
             source: event.source.clone(),
             result: result(event),
+            look: look(event),
+            became: became(event),
+            came: came(event),
+            scope: event.scope.clone(),
             accepted: time::ago(&event.accepted_at, now),
         }
     }
@@ -37,6 +49,45 @@ fn result(event: &EventBody) -> Word {
         result.text = format!("{}, +{}", result.text, redelivered.count);
     }
     result
+}
+
+/// What became of it, as it is shown.
+pub(crate) fn look(event: &EventBody) -> Look {
+    event.checkpoint.as_ref().map_or_else(look::unrouted, |checkpoint| look::state(&checkpoint.outcome))
+}
+
+/// What became of it, in a phrase for a list.
+fn became(event: &EventBody) -> String {
+    let Some(checkpoint) = &event.checkpoint else { return "Not routed yet".to_owned() };
+    let because = checkpoint.reason.as_deref().map(brief);
+    let route = checkpoint.route.as_deref().map(|route| format!("route {route}"));
+    match (checkpoint.outcome.as_str(), because) {
+        ("routed", _) => {
+            let work = checkpoint.work.as_deref().unwrap_or("a Work");
+            let by = route.map(|route| format!(" by {route}")).unwrap_or_default();
+            format!("Input of {work}{by}")
+        }
+        ("unmatched", _) => "No route takes it".to_owned(),
+        (_other, Some(reason)) => reason,
+        (_other, None) => route.map(|route| format!("By {route}")).unwrap_or_default(),
+    }
+}
+
+/// How often its delivery came, when more than once.
+pub(crate) fn came(event: &EventBody) -> Option<String> {
+    let redelivered = event.redelivered.as_ref()?;
+    Some(format!("came {} times", redelivered.count.saturating_add(1)))
+}
+
+/// What it led to so far, in a few words for each.
+pub(crate) fn led_to(led: &LedToBody) -> Vec<String> {
+    let run = led
+        .run
+        .as_ref()
+        .map(|run| format!("{}, attempt {}, {}", run.run, run.attempt, look::state(&run.state).word));
+    let pending = led.pending.then(|| "a run to come: its Work keeps it".to_owned());
+    let events = led.events.iter().map(|event| format!("{} {}", event.event, event.event_type));
+    run.into_iter().chain(pending).chain(events).collect()
 }
 
 /// Everything there is to say about an Event, but its payload.
@@ -67,7 +118,19 @@ pub(crate) fn fields(event: &EventBody, now: Timestamp) -> Vec<Field> {
         fields.push(Field::new("published by", run.as_str()));
     }
     fields.push(Field::new("result", result(event)));
+    let led = event.led_to.as_ref().map(led_to).unwrap_or_default();
+    fields.extend(led.into_iter().map(|led| Field::new("led to", led)));
     fields
+}
+
+/// What accepting an Event came to.
+pub(crate) fn acceptance(accepted: &AcceptedBody) -> String {
+    let event = &accepted.event;
+    if accepted.duplicate {
+        format!("{event} was accepted before, with the same delivery id. Nothing new happened.")
+    } else {
+        format!("{event} accepted")
+    }
 }
 
 /// What became of an Event, in one sentence.

@@ -93,6 +93,48 @@ pub(crate) fn state(word: &str) -> Look {
         "dropped" => Look::new("dropped", Family::Idle, "i-drop"),
         "terminal" => Look::new("too late", Family::Idle, "i-skip"),
         "quarantined" => Look::new("quarantined", Family::Need, "i-quarantine"),
+        "waits" => Look::new("waits", Family::Idle, "i-wait"),
+        "held" => Look::new("held", Family::Need, "i-held"),
+        "refused" => Look::new("refused", Family::Need, "i-refused"),
+        // A later daemon may know more words.
+        other => Look::new(other, Family::Odd, "i-unknown"),
+    }
+}
+
+/// What a route says to an Event, by its word on the wire.
+pub(crate) fn answer(word: &str) -> Look {
+    match word {
+        "matched" => Look::new("matches", Family::Done, "i-route"),
+        "no_match" => Look::new("does not match", Family::Idle, "i-unmatched"),
+        "failed" => Look::new("fails", Family::Fail, "i-fail"),
+        "not_asked" => Look::new("not asked", Family::Idle, "i-skip"),
+        // A later daemon may know more words.
+        other => Look::new(other, Family::Odd, "i-unknown"),
+    }
+}
+
+/// Another delivery of an Event that was accepted before.
+pub(crate) fn duplicate() -> Look {
+    Look::new("duplicate", Family::Idle, "i-dup")
+}
+
+/// An Event that waits to be routed.
+pub(crate) fn unrouted() -> Look {
+    Look::new("waiting", Family::Idle, "i-ready")
+}
+
+/// A lane that stands still.
+pub(crate) fn blocked() -> Look {
+    Look::new("blocked", Family::Need, "i-held")
+}
+
+/// How bad it is what a check found, by its word on the wire.
+pub(crate) fn level(word: &str) -> Look {
+    match word {
+        "ok" => Look::new("ok", Family::Done, "i-done"),
+        "note" => Look::new("note", Family::Idle, "i-comment"),
+        "warning" => Look::new("warning", Family::Need, "i-need"),
+        "error" => Look::new("error", Family::Fail, "i-fail"),
         // A later daemon may know more words.
         other => Look::new(other, Family::Odd, "i-unknown"),
     }

@@ -1,5 +1,7 @@
 //! A run: what started it, how long it took, how it ended.
 
+pub(crate) mod line;
+
 use std::time::Duration;
 
 use domain::time::Timestamp;
@@ -44,6 +46,11 @@ pub(crate) fn look(run: &RunBody) -> Look {
     } else {
         look
     }
+}
+
+/// What it is about, in a few words: the first key of its Work, else what triggered it.
+pub(crate) fn title(run: &RunBody) -> String {
+    run.keys.first().map_or_else(|| run.trigger.event_type.clone(), super::key)
 }
 
 /// How long it ran, or has run so far.
@@ -111,22 +118,24 @@ fn usage(run: &RunBody) -> String {
 }
 
 /// An amount in thousandths, without zeros that say nothing.
-fn thousandths(amount: i64) -> String {
+pub(crate) fn thousandths(amount: i64) -> String {
     let sign = if amount < 0 { "-" } else { "" };
     let (whole, part) = (amount.unsigned_abs() / 1000, amount.unsigned_abs() % 1000);
     let text = format!("{sign}{whole}.{part:03}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A size: `812 bytes`, `3.4 KiB`, `12.0 MiB`.
+/// A size: `812 bytes`, `3.4 KiB`, `12.0 MiB`, `1.5 GiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const KIB: u64 = 1024;
     const MIB: u64 = 1024 * KIB;
+    const GIB: u64 = 1024 * MIB;
     match bytes {
         1 => "1 byte".to_owned(),
         0..KIB => format!("{bytes} bytes"),
         KIB..MIB => format!("{}.{} KiB", bytes / KIB, bytes % KIB * 10 / KIB),
-        MIB.. => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+        MIB..GIB => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+        GIB.. => format!("{}.{} GiB", bytes / GIB, bytes % GIB * 10 / GIB),
     }
 }
 
@@ -164,5 +173,6 @@ mod tests {
         assert_eq!(bytes(812), "812 bytes");
         assert_eq!(bytes(3500), "3.4 KiB");
         assert_eq!(bytes(12 << 20), "12.0 MiB");
+        assert_eq!(bytes(3 << 29), "1.5 GiB");
     }
 }

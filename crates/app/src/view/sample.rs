@@ -1,6 +1,6 @@
 //! Bodies for the tests of the views, with ids that a reader can follow.
 
-use crate::api::wire::{CheckpointBody, EventBody, KeyBody, LaneBody, RedeliveryBody, RunBody, TriggerBody};
+use crate::api::wire::{CheckpointBody, EventBody, KeyBody, LaneBody, RedeliveryBody, RunBody, StartBody, TriggerBody};
 
 /// A moment of the samples.
 const AT: &str = "2026-03-10T12:00:00.25Z";
@@ -27,6 +27,7 @@ pub(super) fn event(id: &str) -> Sample {
         accepted_at: AT.to_owned(),
         checkpoint: None,
         redelivered: None,
+        led_to: None,
         payload: None,
     })
 }
@@ -85,6 +86,7 @@ pub(super) fn run() -> RunBody {
             event: "ev_2".to_owned(),
             event_type: "core.turn.ended".to_owned(),
             source: "core".to_owned(),
+            depth: 1,
         },
         binding: "build".to_owned(),
         executor: "shell".to_owned(),
@@ -115,5 +117,21 @@ pub(super) fn lane(event: &str) -> LaneBody {
         reason: "the handler answered no".to_owned(),
         tries: 3,
         next_try_at: AT.to_owned(),
+    }
+}
+
+/// A start after a crash.
+pub(super) fn start() -> StartBody {
+    StartBody {
+        started_at: "2026-03-10T12:00:00Z".to_owned(),
+        host: None,
+        here: true,
+        down_since: Some("2026-03-10T11:17:00Z".to_owned()),
+        down_seconds: Some(43 * 60),
+        stopped: false,
+        adopted: 2,
+        relaunched: 1,
+        finished: 0,
+        interrupted: 0,
     }
 }

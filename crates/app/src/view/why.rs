@@ -3,8 +3,9 @@
 //! The server fills an answer's sentences with these, so that every reader gets the same ones. What had no
 //! effect is told like what had one: a missing run is asked about as often as a surprising one.
 
+use super::look::{self, Look};
 use super::{event, run, time};
-use crate::api::wire::{EventBody, LaneBody, RunBody};
+use crate::api::wire::{EventBody, LaneBody, RunBody, WhyBody};
 
 /// What the story is made of.
 #[derive(Debug, Clone, Copy)]
@@ -21,64 +22,202 @@ pub(crate) struct WhyParts<'a> {
     pub(crate) blocked: &'a [LaneBody],
 }
 
+impl<'a> From<&'a WhyBody> for WhyParts<'a> {
+    fn from(why: &'a WhyBody) -> Self {
+        let WhyBody { run, chain, inputs, without_effect, blocked, sentences: _ } = why;
+        Self { run, chain, inputs, without_effect, blocked }
+    }
+}
+
+/// What a step of the story is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The Event that the whole chain began with.
+    Root,
+    /// An Event on the way.
+    Event,
+    /// The route that made the trigger input of a Work. It belongs to the step before it.
+    Route,
+    /// The run.
+    Run,
+}
+
+/// A step from the first cause to the run.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) kind: Kind,
+    /// What it is, in a few words: a type of Event, a route, the run.
+    pub(crate) title: String,
+    /// The Event it is about.
+    pub(crate) event: Option<String>,
+    /// How far it is from the first Event of the chain; none for what is no Event.
+    pub(crate) depth: Option<i64>,
+    /// When it happened.
+    pub(crate) at: Option<String>,
+    /// How it came about, for whoever shows title and moment beside it.
+    pub(crate) came: String,
+    /// The same with title and moment.
+    told: String,
+    /// What followed, a sentence each.
+    pub(crate) then: Vec<String>,
+    /// What did not happen at this step.
+    pub(crate) stubs: Vec<Stub>,
+}
+
+/// Something that had no effect.
+#[derive(Debug, Clone)]
+pub(crate) struct Stub {
+    /// What kind of nothing it is.
+    pub(crate) look: Look,
+    /// What happened and why it had no effect.
+    pub(crate) sentence: String,
+}
+
+/// Why a run started: what led to it, and what did not.
+#[derive(Debug, Clone)]
+pub(crate) struct Story {
+    /// From the first cause to the run.
+    pub(crate) steps: Vec<Step>,
+    /// What arrived about the same Work and had no effect, in the order of arrival, and what stands still.
+    pub(crate) beside: Vec<Stub>,
+}
+
 /// The story, a sentence or two on a line, in the order in which things happened.
 pub(crate) fn sentences(parts: &WhyParts<'_>) -> Vec<String> {
-    let mut lines = chain(parts.chain);
-    lines.extend(start(parts));
-    lines.extend(parts.inputs.iter().filter(|input| input.id != parts.run.trigger.event).map(further_input));
-    lines.push(run::ending(parts.run));
-    if parts.run.unstopped {
-        lines.push(
+    story(parts).lines()
+}
+
+/// The story.
+pub(crate) fn story(parts: &WhyParts<'_>) -> Story {
+    let told = |event: &EventBody| parts.chain.iter().chain(parts.inputs).any(|other| other.id == event.id);
+    let mut steps = chain(parts.chain);
+    steps.push(start(parts));
+    let others = parts.without_effect.iter().rev().filter(|event| !told(event)).map(without_effect);
+    Story { steps, beside: others.chain(parts.blocked.iter().map(lane)).collect() }
+}
+
+impl Story {
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut steps = self.steps.iter().peekable();
+        while let Some(step) = steps.next() {
+            let mut line = step.told.clone();
+            match step.kind {
+                Kind::Root | Kind::Event => {
+                    let route = steps.next_if(|next| next.kind == Kind::Route);
+                    for said in step.then.iter().chain(route.map(|route| &route.told)) {
+                        line = format!("{line} {said}");
+                    }
+                    lines.push(line);
+                }
+                Kind::Route | Kind::Run => {
+                    lines.push(line);
+                    lines.extend(step.then.iter().cloned());
+                }
+            }
+            lines.extend(step.stubs.iter().map(|stub| stub.sentence.clone()));
+        }
+        lines.extend(self.beside.iter().map(|stub| stub.sentence.clone()));
+        lines
+    }
+}
+
+fn chain(events: &[EventBody]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (place, link) in events.iter().enumerate() {
+        let is_trigger = place + 1 == events.len();
+        let (step, route) = event_step(link, place == 0, is_trigger);
+        steps.push(step);
+        steps.extend(route);
+    }
+    steps
+}
+
+/// An Event of the chain, and for the last of them the route that took it.
+fn event_step(link: &EventBody, is_first: bool, is_trigger: bool) -> (Step, Option<Step>) {
+    let at = time::absolute(&link.accepted_at);
+    let (id, event_type, source) = (&link.id, &link.event_type, &link.source);
+    let by = link.emitted_by.as_ref().map(|run| format!(", published by {run}")).unwrap_or_default();
+    let is_root = is_first && link.parent.is_none();
+    let (told, came) = if is_root {
+        (
+            format!("{id} `{event_type}` arrived from `{source}` at {at}."),
+            format!("{id} arrived from `{source}`."),
+        )
+    } else if is_first {
+        (
+            format!("{id} `{event_type}` followed at {at} from a chain that began with {}.", link.root),
+            format!("{id} followed from a chain that began with {}.", link.root),
+        )
+    } else {
+        (format!("That led to {id} `{event_type}` at {at}{by}."), format!("That led to {id}{by}."))
+    };
+    let fate = event::fate(link);
+    let route = link.checkpoint.as_ref().filter(|checkpoint| is_trigger && checkpoint.outcome == "routed");
+    let route = route.map(|checkpoint| Step {
+        kind: Kind::Route,
+        title: format!("Route {}", checkpoint.route.as_deref().unwrap_or("?")),
+        event: None,
+        depth: None,
+        at: Some(checkpoint.at.clone()),
+        came: fate.clone(),
+        told: fate.clone(),
+        then: Vec::new(),
+        stubs: Vec::new(),
+    });
+    let step = Step {
+        kind: if is_root { Kind::Root } else { Kind::Event },
+        title: event_type.clone(),
+        event: Some(id.clone()),
+        depth: Some(link.depth),
+        at: Some(link.accepted_at.clone()),
+        came,
+        told,
+        then: if route.is_some() { Vec::new() } else { vec![fate] },
+        stubs: event::repeats(link)
+            .map(|sentence| Stub { look: look::duplicate(), sentence })
+            .into_iter()
+            .collect(),
+    };
+    (step, route)
+}
+
+fn start(parts: &WhyParts<'_>) -> Step {
+    let run = parts.run;
+    let by = format!("binding `{}` on executor `{}`", run.binding, run.executor);
+    let (attempt, work, generation) = (run.attempt, &run.work, run.generation);
+    let (id, trigger) = (&run.id, &run.trigger.event);
+    let at = time::absolute(&run.claimed_at);
+    let mut then = Vec::new();
+    if run.epoch > 1 {
+        let claims = super::count(run.epoch - 1, "time", "times");
+        then.push(format!(
+            "A daemon took it over {claims} after its first claim; it is still the same attempt."
+        ));
+    }
+    then.extend(parts.inputs.iter().filter(|input| input.id != run.trigger.event).map(further_input));
+    then.push(run::ending(run));
+    if run.unstopped {
+        then.push(
             "What it had started may still run; the daemon goes on stopping it until nothing of it is left."
                 .to_owned(),
         );
     }
-    let told = |event: &EventBody| parts.chain.iter().chain(parts.inputs).any(|other| other.id == event.id);
-    lines.extend(parts.without_effect.iter().rev().filter(|event| !told(event)).map(without_effect));
-    lines.extend(parts.blocked.iter().map(lane));
-    lines
-}
-
-fn chain(events: &[EventBody]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (place, link) in events.iter().enumerate() {
-        let at = time::absolute(&link.accepted_at);
-        let arrival = if place == 0 && link.parent.is_none() {
-            format!("{} `{}` arrived from `{}` at {at}.", link.id, link.event_type, link.source)
-        } else if place == 0 {
-            format!(
-                "{} `{}` followed at {at} from a chain that began with {}.",
-                link.id, link.event_type, link.root
-            )
-        } else {
-            let by = link.emitted_by.as_ref().map(|run| format!(", published by {run}")).unwrap_or_default();
-            format!("That led to {} `{}` at {at}{by}.", link.id, link.event_type)
-        };
-        lines.push(format!("{arrival} {}", event::fate(link)));
-        lines.extend(event::repeats(link));
+    Step {
+        kind: Kind::Run,
+        title: "This run".to_owned(),
+        event: None,
+        depth: None,
+        at: Some(run.claimed_at.clone()),
+        came: format!(
+            "Attempt {attempt} at {work}, claimed for {trigger}, by {by} (generation {generation})."
+        ),
+        told: format!(
+            "{id} is attempt {attempt} at {work}: claimed at {at} for {trigger}, by {by} (generation {generation})."
+        ),
+        then,
+        stubs: Vec::new(),
     }
-    lines
-}
-
-fn start(parts: &WhyParts<'_>) -> Vec<String> {
-    let run = parts.run;
-    let by = format!("binding `{}` on executor `{}`", run.binding, run.executor);
-    let mut lines = vec![format!(
-        "{} is attempt {} at {}: claimed at {} for {}, by {by} (generation {}).",
-        run.id,
-        run.attempt,
-        run.work,
-        time::absolute(&run.claimed_at),
-        run.trigger.event,
-        run.generation,
-    )];
-    if run.epoch > 1 {
-        let claims = super::count(run.epoch - 1, "time", "times");
-        lines.push(format!(
-            "A daemon took it over {claims} after its first claim; it is still the same attempt."
-        ));
-    }
-    lines
 }
 
 fn further_input(input: &EventBody) -> String {
@@ -90,22 +229,28 @@ fn further_input(input: &EventBody) -> String {
     )
 }
 
-fn without_effect(other: &EventBody) -> String {
+fn without_effect(other: &EventBody) -> Stub {
     let at = time::absolute(&other.accepted_at);
     let arrival = format!("{} `{}` arrived from `{}` at {at}.", other.id, other.event_type, other.source);
     let repeats = event::repeats(other).map(|sentence| format!(" {sentence}")).unwrap_or_default();
-    format!("{arrival} {}{repeats}", event::fate(other))
+    let look = match &other.checkpoint {
+        Some(checkpoint) if checkpoint.outcome == "routed" => look::duplicate(),
+        Some(checkpoint) => look::state(&checkpoint.outcome),
+        None => look::unrouted(),
+    };
+    Stub { look, sentence: format!("{arrival} {}{repeats}", event::fate(other)) }
 }
 
-fn lane(lane: &LaneBody) -> String {
+fn lane(lane: &LaneBody) -> Stub {
     let tries = super::count(lane.tries, "try", "tries");
     let because = event::because(Some(&lane.reason), Some(&lane.code));
     let next = time::absolute(&lane.next_try_at);
-    format!(
+    let sentence = format!(
         "Later Events of this Work wait behind {}, which could not be routed after {tries}{because}; the next try \
          is at {next}.",
         lane.event
-    )
+    );
+    Stub { look: look::blocked(), sentence }
 }
 
 #[cfg(test)]

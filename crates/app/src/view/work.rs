@@ -2,14 +2,18 @@
 
 use domain::time::Timestamp;
 
-use super::{Field, Tone, Word, time, word};
-use crate::api::wire::WorkBody;
+use super::look::{self, Family, Look};
+use super::{Field, time};
+use crate::api::wire::{LastRunBody, PendingInputBody, WorkBody};
 
 /// A line of a list of Works.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkRow {
     pub(crate) id: String,
-    pub(crate) state: Word,
+    pub(crate) look: Look,
+    /// What moves it next, in one sentence.
+    pub(crate) mover: String,
+    pub(crate) scope: String,
     pub(crate) kind: String,
     pub(crate) keys: String,
     pub(crate) runs: String,
@@ -20,7 +24,9 @@ impl WorkRow {
     pub(crate) fn new(work: &WorkBody, now: Timestamp) -> Self {
         Self {
             id: work.id.clone(),
-            state: state(work),
+            look: look(work),
+            mover: mover(work),
+            scope: work.scope.clone(),
             kind: work.kind.clone(),
             keys: super::keys(&work.keys),
             runs: work.attempts.to_string(),
@@ -30,12 +36,14 @@ impl WorkRow {
 }
 
 /// Its state, and for a ready one whether anything stands against its next run.
-fn state(work: &WorkBody) -> Word {
+pub(crate) fn look(work: &WorkBody) -> Look {
+    let look = look::state(&work.state);
     match (work.state.as_str(), work.queue.as_str()) {
-        ("ready", "runnable") => Word::new("ready, queued", Tone::Active),
-        ("ready", "blocked") => Word::new("ready, blocked", Tone::Bad),
-        ("ready", _idle) => Word::quiet("ready, idle"),
-        (state, _) => word::state(state),
+        ("ready", "runnable") => look.but("queued"),
+        ("ready", "blocked") if is_held(work) => look.but("blocked").of(Family::Need, "i-held"),
+        ("ready", "blocked") => look.but("blocked").of(Family::Idle, "i-wait"),
+        ("ready", _idle) => look.but("idle"),
+        _other => look,
     }
 }
 
@@ -43,7 +51,7 @@ fn state(work: &WorkBody) -> Word {
 pub(crate) fn fields(work: &WorkBody, now: Timestamp) -> Vec<Field> {
     let mut fields = vec![
         Field::new("work", work.id.as_str()),
-        Field::new("state", state(work)),
+        Field::new("state", look(work).word()),
         Field::new("next", mover(work)),
         Field::new("kind", format!("{}, {}", work.kind, lifecycle(&work.lifecycle))),
         Field::new("scope", work.scope.as_str()),
@@ -52,6 +60,10 @@ pub(crate) fn fields(work: &WorkBody, now: Timestamp) -> Vec<Field> {
     fields.push(Field::new("runs", work.attempts.to_string()));
     let created = format!("{} ({})", time::absolute(&work.created_at), time::ago(&work.created_at, now));
     fields.push(Field::new("created", created));
+    if let Some(last) = &work.last_run {
+        let state = look::state(&last.state).word;
+        fields.push(Field::new("last run", format!("{}, attempt {}, {state}", last.run, last.attempt)));
+    }
     if let Some(at) = &work.ended_at {
         fields.push(Field::new("ended", format!("{} ({})", time::absolute(at), time::ago(at, now))));
     }
@@ -59,13 +71,18 @@ pub(crate) fn fields(work: &WorkBody, now: Timestamp) -> Vec<Field> {
 }
 
 /// What a Work of this lifecycle does with the end of a run.
-fn lifecycle(word: &str) -> &str {
+pub(crate) fn lifecycle(word: &str) -> &str {
     match word {
         "once" => "ends when it completes",
         "run_once" => "ends with its run",
         "standing" => "stands until it is cancelled",
         other => other,
     }
+}
+
+/// Input that waits for the next run, on one line.
+pub(crate) fn input(input: &PendingInputBody) -> String {
+    format!("{} {} from {}", input.event, input.event_type, input.source)
 }
 
 /// What will move the Work, in one sentence.
@@ -82,6 +99,20 @@ pub(crate) fn mover(work: &WorkBody) -> String {
     }
 }
 
+/// How it ended, in one sentence; none while it lives.
+pub(crate) fn end(work: &WorkBody) -> Option<String> {
+    let at = time::absolute(work.ended_at.as_deref()?);
+    let by = |run: &LastRunBody| format!(" by attempt {} ({})", run.attempt, run.run);
+    let last = work.last_run.as_ref().map(by).unwrap_or_default();
+    Some(match work.state.as_str() {
+        "completed" => format!("It was completed{last} at {at}."),
+        "failed" => format!("It failed{last} at {at}."),
+        "cancelled" => format!("It was cancelled at {at}, for good."),
+        // A later daemon may know more words.
+        other => format!("It ended as `{other}` at {at}."),
+    })
+}
+
 /// What a blocked Work waits for, in one sentence.
 pub(crate) fn blocked(reason: &str) -> String {
     match reason.split_once(':') {
@@ -95,6 +126,45 @@ pub(crate) fn blocked(reason: &str) -> String {
         // A later daemon may know more reasons.
         Some(_) | None => format!("It waits for `{reason}`."),
     }
+}
+
+/// Something that cancelling a Work does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CancelEffect {
+    /// The name of its shape in the sprite.
+    pub(crate) icon: &'static str,
+    /// What happens.
+    pub(crate) sentence: String,
+    /// Whether it cannot be taken back.
+    pub(crate) is_final: bool,
+}
+
+/// What cancelling a Work does, in the order in which it matters.
+pub(crate) fn cancel_effects(work: &WorkBody) -> Vec<CancelEffect> {
+    let effect = |icon, sentence: String| CancelEffect { icon, sentence, is_final: false };
+    let mut effects = Vec::new();
+    if let Some(run) = &work.run {
+        effects.push(effect("i-stop", format!("{run} is stopped. Its output and its files stay.")));
+    }
+    let ends = match work.lifecycle.as_str() {
+        "standing" => "It stands for every input to come; this ends it for good.",
+        _other => "This ends it for good.",
+    };
+    effects.push(CancelEffect { icon: "i-cancel", sentence: ends.to_owned(), is_final: true });
+    let pending = work.pending.as_ref().map_or(0, Vec::len);
+    if let Ok(pending @ 1..) = i64::try_from(pending) {
+        let inputs = super::count(pending, "pending input is", "pending inputs are");
+        effects.push(effect("i-drop", format!("{inputs} never taken in.")));
+    }
+    let later = match work.keys.as_slice() {
+        [] => "Later Events that name it are recorded and start nothing.".to_owned(),
+        keys => format!(
+            "Its key `{}` stays its own: later Events with it are recorded and start nothing.",
+            super::keys(keys)
+        ),
+    };
+    effects.push(effect("i-skip", later));
+    effects
 }
 
 /// Whether only an operator can clear what a blocked Work waits for.

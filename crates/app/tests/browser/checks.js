@@ -44,6 +44,9 @@ for (const element of document.querySelectorAll('[href^="#"]')) {
 for (const element of document.querySelectorAll('[style]')) {
   problems.push(`${name(element)} has a style of its own`);
 }
+for (const element of document.querySelectorAll('[hidden]')) {
+  if (isSeen(element)) problems.push(`${name(element)} is hidden and is seen all the same`);
+}
 for (const element of document.querySelectorAll('[tabindex]')) {
   if (element.tabIndex > 0) problems.push(`${name(element)} jumps the queue of the tab key`);
 }
@@ -83,7 +86,10 @@ const contrast = (one, two) => {
   const [a, b] = [luminance(one), luminance(two)];
   return (max(a, b) + 0.05) / (min(a, b) + 0.05);
 };
-const canvas = rgba(matchMedia('(prefers-color-scheme: dark)').matches ? '#121212' : '#fff');
+const schemes = getComputedStyle(document.documentElement).colorScheme;
+const wantsDark = matchMedia('(prefers-color-scheme: dark)').matches;
+const isDark = schemes.includes('dark') && (wantsDark || !schemes.includes('light'));
+const canvas = rgba(isDark ? '#121212' : '#fff');
 const grounds = new Map();
 // What is behind the content of an element.
 const ground = element => {

@@ -49,31 +49,40 @@ fn name(node: &Value) -> &str {
 }
 
 /// Walks through the page with the tab key and tells what a person who does so would miss: a first stop that
-/// leads past the navigation, a ring at each stop, and the order in which the page is read.
+/// leads past the navigation, a ring at each stop, the order in which the page is read, every control.
 pub(super) fn tab_problems(page: &Page) -> Vec<String> {
     let mut problems = Vec::new();
     page.script("document.activeElement?.blur(); window.scrollTo(0, 0); window.stops = []", &[]);
     for _ in 0..STOPS_MAX {
         page.press(TAB);
-        let stop = page.script(TAB_STOP, &[]);
-        if stop.is_null() {
+        let stop = page.script(&format!("{TAB_NAMES}{TAB_STOP}"), &[]);
+        let is_through = stop.is_null();
+        let found = if is_through { page.script(&format!("{TAB_NAMES}{TAB_END}"), &[]) } else { stop };
+        let found: Vec<String> = serde_json::from_value(found).expect("a stop tells a list of texts");
+        problems.extend(found);
+        if is_through {
             return problems;
         }
-        problems.extend(stop.as_array().expect("a stop is a list").iter().map(Value::to_string));
     }
     problems.push(format!("the tab key is not through after {STOPS_MAX} stops"));
     problems
 }
 
+/// How a stop is called, so that it is known again in a part of the page that was replaced meanwhile.
+const TAB_NAMES: &str = r"
+    const nameOf = one => [one.localName, one.id, one.getAttribute('href') ?? '',
+        (one.getAttribute('aria-label') ?? one.textContent).trim().slice(0, 40)].filter(Boolean).join(' ');
+";
+
 /// Null where the tab key has left the page or begins again; else what is wrong with the stop.
 const TAB_STOP: &str = r"
     const stop = document.activeElement;
-    if (!stop || stop === document.body || window.stops.includes(stop)) return null;
+    const name = stop && nameOf(stop);
+    if (!stop || stop === document.body || window.stops.some(({ one }) => one === stop)) return null;
     const problems = [];
-    const name = stop.localName + ' ' + (stop.getAttribute('aria-label') ?? stop.textContent).trim().slice(0, 40);
     if (window.stops.length === 0 && !stop.matches('a[href=\'#main\']')) problems.push(name + ' is the first stop');
-    const before = window.stops.at(-1);
-    if (before && !(before.compareDocumentPosition(stop) & Node.DOCUMENT_POSITION_FOLLOWING)) {
+    const before = window.stops.at(-1)?.one;
+    if (before?.isConnected && !(before.compareDocumentPosition(stop) & Node.DOCUMENT_POSITION_FOLLOWING)) {
         problems.push(name + ' comes after what follows it');
     }
     // A control that is hidden in its label shows its ring there.
@@ -84,6 +93,16 @@ const TAB_STOP: &str = r"
     if (!ringed) problems.push(name + ' shows no ring');
     const { top, bottom } = stop.getBoundingClientRect();
     if (bottom <= 0 || top >= innerHeight) problems.push(name + ' is out of sight');
-    window.stops.push(stop);
+    window.stops.push({ one: stop, name });
     return problems;
+";
+
+/// What the tab key has not come to.
+const TAB_END: &str = r"
+    const known = new Set(window.stops.map(({ name }) => name));
+    const isOwed = one => one.checkVisibility({ visibilityProperty: true }) && !one.disabled
+        && (one.type !== 'radio' || one.checked) && one.type !== 'hidden';
+    return [...document.querySelectorAll('a[href], button, input, select, textarea, summary')]
+        .filter(isOwed).map(nameOf).filter(name => !known.has(name))
+        .map(name => name + ' is never reached');
 ";

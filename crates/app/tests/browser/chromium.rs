@@ -1,4 +1,4 @@
-//! One ChromeDriver and its one Chromium, with files of their own, both gone when the test ends.
+//! One driver and its one Chromium, with files of their own, both gone when the test ends.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -32,7 +32,7 @@ const ARGUMENTS: &[&str] = &[
     "--force-device-scale-factor=1",
     "--lang=en-US",
 ];
-/// How ChromeDriver says that it is ready, before its port.
+/// How the driver says that it is ready, before its port.
 const READY: &str = "started successfully on port ";
 
 /// Whether pages may run scripts.
@@ -82,8 +82,8 @@ impl Chromium {
         webdriver::command(self.port, "GET", &self.path(path), None)
     }
 
-    /// Sends a command of Chromium's own protocol, for what WebDriver has no words.
-    pub(super) fn devtools(&self, command: &str, parameters: Value) -> Value {
+    /// Sends a command of Chromium's own protocol, for what the driver has no words.
+    pub(super) fn devtools(&self, command: &str, parameters: &Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});
         self.post("/goog/cdp/execute", &body)
             .unwrap_or_else(|refused| panic!("{command} was refused: {}", refused.message))
@@ -97,14 +97,17 @@ impl Chromium {
 impl Drop for Chromium {
     fn drop(&mut self) {
         // The driver waits for its Chromium, so nothing is left to be reaped. Then whatever still hangs is killed.
-        drop(webdriver::command(self.port, "DELETE", &self.path(""), None));
+        if !self.session.is_empty() {
+            drop(webdriver::command(self.port, "DELETE", &self.path(""), None));
+        }
         let group = Pid::from_raw(i32::try_from(self.driver.id()).unwrap()).unwrap();
-        drop(kill_process_group(group, Signal::KILL));
+        // Nobody may be left in it.
+        kill_process_group(group, Signal::KILL).ok();
         drop(self.driver.wait());
     }
 }
 
-/// ChromeDriver in a process group of its own, which the kernel ends with this process, however that ends.
+/// The driver in a process group of its own, which the kernel ends with this process, however that ends.
 #[expect(clippy::disallowed_methods, reason = "what is used is a program")]
 fn driver_command(files: &Path) -> Command {
     let mut command = Command::new("setpriv");

@@ -15,6 +15,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// The protocol's name of a field that holds an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
+/// What makes a picture small.
+const PALETTE: &str = include_str!("palette.js");
+
 /// The tab key, as the protocol writes it.
 pub(super) const TAB: char = '\u{e004}';
 pub(super) const ENTER: char = '\u{e007}';
@@ -28,8 +31,6 @@ pub(super) enum Theme {
 }
 
 impl Theme {
-    pub(super) const ALL: [Self; 2] = [Self::Light, Self::Dark];
-
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Light => "light",
@@ -57,12 +58,12 @@ impl Page {
     pub(super) fn look(&self, width: u32, theme: Theme) {
         let (height, mobile) = if width < 720 { (800, true) } else { (900, false) };
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile});
-        self.chromium.devtools("Emulation.setDeviceMetricsOverride", metrics);
+        self.chromium.devtools("Emulation.setDeviceMetricsOverride", &metrics);
         let features = json!([
             {"name": "prefers-color-scheme", "value": theme.name()},
             {"name": "prefers-reduced-motion", "value": "reduce"},
         ]);
-        self.chromium.devtools("Emulation.setEmulatedMedia", json!({"features": features}));
+        self.chromium.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
     /// Goes to an address and waits until the page has loaded.
@@ -101,13 +102,6 @@ impl Page {
     pub(super) fn count(&self, css: &str) -> u64 {
         let count = self.script("return document.querySelectorAll(arguments[0]).length", &[css.into()]);
         count.as_u64().expect("a count is a number")
-    }
-
-    /// An attribute of the first element.
-    #[track_caller]
-    pub(super) fn attribute(&self, css: &str, name: &str) -> Option<String> {
-        let body = "return document.querySelector(arguments[0])?.getAttribute(arguments[1])";
-        self.script(body, &[css.into(), name.into()]).as_str().map(str::to_owned)
     }
 
     /// Clicks the first element as a pointer does: it has to be seen, and nothing may be over it.
@@ -173,18 +167,15 @@ impl Page {
     /// Writes a picture of what the window shows.
     #[track_caller]
     pub(super) fn screenshot(&self, path: &Path) {
-        let picture = self.chromium.devtools("Page.captureScreenshot", json!({"format": "png"}));
-        let text = picture["data"].as_str().expect("a picture is text in base64");
-        std::fs::write(path, base64(text)).unwrap();
+        let mut picture = self.chromium.devtools("Page.captureScreenshot", &json!({"format": "png"}));
+        let picture = self.script(PALETTE, &[picture["data"].take()]);
+        std::fs::write(path, base64(picture.as_str().expect("a picture is text in base64"))).unwrap();
     }
 
     /// The nodes that a screen reader meets.
     pub(super) fn accessibility_nodes(&self) -> Vec<Value> {
-        let mut tree = self.chromium.devtools("Accessibility.getFullAXTree", json!({}));
-        match tree["nodes"].take() {
-            Value::Array(nodes) => nodes,
-            other => panic!("nodes are a list: {other}"),
-        }
+        let tree = self.chromium.devtools("Accessibility.getFullAXTree", &json!({}));
+        tree["nodes"].as_array().expect("nodes are a list").clone()
     }
 
     /// Whether a dialog of a script is open, such as `alert` opens.

@@ -1,9 +1,7 @@
 //! A daemon with a home of its own, and a browser that has logged in to it.
 
-use serde_json::Value;
-
 use super::chromium::Scripts;
-use super::home::{Home, Served, text};
+use super::home::{Home, Served, emit, text, wait_for};
 use super::page::Page;
 
 /// What a test needs. What is first ends first.
@@ -12,21 +10,32 @@ pub(super) struct Site {
     served: Option<Served>,
     pub(super) home: Home,
     /// Where the pages are, without a path.
-    pub(super) origin: String,
+    origin: String,
 }
 
 impl Site {
-    /// Starts everything and logs in.
+    /// Starts everything and logs in, which ends at the runs.
     pub(super) fn open(home: Home, scripts: Scripts) -> Self {
         let served = home.serve();
-        let mut site = Self { page: Page::open(scripts), served: Some(served), home, origin: String::new() };
+        let page = Page::open(scripts);
+        let mut site = Self { page, served: Some(served), home, origin: String::new() };
         let link = site.link();
+        let (origin, _code) = link.split_once("/login").expect("the link leads to the login page");
+        origin.clone_into(&mut site.origin);
         site.page.goto(&link);
-        let url = site.page.url();
-        let (scheme, rest) = url.split_once("://").expect("an address has a scheme");
-        let host = rest.split('/').next().expect("an address has a host");
-        site.origin = format!("{scheme}://{host}");
+        site.page.click("main form button");
+        site.page.wait_for_text("h1", "Runs");
+        if scripts == Scripts::On {
+            site.wait_for_zone();
+        }
         site
+    }
+
+    /// The first page is asked for again once it is known in which time zone its reader is.
+    pub(super) fn wait_for_zone(&self) {
+        let body = "return document.readyState === 'complete' \
+                    && performance.getEntriesByType('navigation')[0].type === 'reload'";
+        self.page.wait_for("the page in the reader's time", body, &[]);
     }
 
     /// A link that logs in once.
@@ -41,10 +50,25 @@ impl Site {
         self.page.goto(&format!("{}{path}", self.origin));
     }
 
-    /// Sends an Event of this type with a key of its own and gives the answer.
+    /// The path that the window shows.
     #[track_caller]
-    pub(super) fn emit(&self, event_type: &str, key: &str) -> Value {
-        self.home.emit(event_type, key)
+    pub(super) fn path(&self) -> String {
+        let url = self.page.url();
+        url.strip_prefix(&self.origin).unwrap_or_else(|| panic!("{url} is elsewhere")).to_owned()
+    }
+
+    /// Sends an Event of this type with a key of its own, waits until a run of it has begun and gives its id.
+    #[track_caller]
+    pub(super) fn begin(&self, event_type: &str, key: &str) -> String {
+        self.home.json(&emit(event_type, key));
+        self.run_of("test", key)
+    }
+
+    /// The newest run of a key, once there is one.
+    #[track_caller]
+    pub(super) fn run_of(&self, source: &str, key: &str) -> String {
+        let words = ["runs", "list", "--key-source", source, "--key-external-id", key];
+        wait_for("a run", || Some(self.home.json(&words)["items"][0]["id"].as_str()?.to_owned()))
     }
 
     /// Kills the daemon.
@@ -56,4 +80,20 @@ impl Site {
     pub(super) fn serve(&mut self) {
         self.served = Some(self.home.serve());
     }
+}
+
+/// The row of a run in a list.
+pub(super) fn row(run: &str) -> String {
+    format!("tr:has(a[href='/runs/{run}'])")
+}
+
+/// Writes on the page what a load of it would wipe off.
+#[track_caller]
+pub(super) fn mark(page: &Page) {
+    page.script("window.isMarked = true", &[]);
+}
+
+#[track_caller]
+pub(super) fn assert_not_loaded_again(page: &Page) {
+    assert_eq!(page.script("return window.isMarked === true", &[]), true, "the page was loaded again");
 }

@@ -1,8 +1,8 @@
-//! The WebDriver protocol as far as the tests speak it: one request, one answer, both JSON.
+//! The protocol `WebDriver` as far as the tests speak it: one request, one answer, both JSON.
 //!
 //! It is a few lines over a socket, and so not worth a client with its own HTTP, TLS and runtime.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
@@ -46,11 +46,24 @@ fn exchange(port: u16, method: &str, path: &str, body: Option<&Value>) -> std::i
     write!(
         stream,
         "{method} {path} HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+         Content-Length: {length}\r\n\r\n{body}"
     )?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    let head = answer.windows(4).position(|window| window == b"\r\n\r\n");
-    let head = head.ok_or(std::io::ErrorKind::UnexpectedEof)?;
-    Ok(answer.split_off(head + 4))
+    // The driver keeps the connection, whatever it is asked.
+    let mut stream = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line)?;
+        if line.trim_end().is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().map_err(std::io::Error::other)?;
+        }
+    }
+    let mut answer = vec![0; length];
+    stream.read_exact(&mut answer)?;
+    Ok(answer)
 }

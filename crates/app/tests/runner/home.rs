@@ -116,7 +116,7 @@ impl Home {
         std::fs::write(self.path().join("conduit.toml"), text).unwrap();
     }
 
-    fn gate(&self) -> PathBuf {
+    pub(super) fn gate(&self) -> PathBuf {
         self.directory.path().join("gate")
     }
 

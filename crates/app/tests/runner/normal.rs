@@ -14,7 +14,7 @@ pub(super) fn text(text: &str, home: &Home) -> String {
     let text = text.replace(env!("CARGO_BIN_EXE_open-conduit"), "open-conduit");
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    let ids = Regex::new(r"\b(ev|work|run)_[0-9a-z]{13}\b").unwrap();
+    let ids = Regex::new(r"\b(ev|work|run|session)_[0-9a-z]{13}\b").unwrap();
     let text = ids.replace_all(&text, |found: &Captures<'_>| {
         let kind = found[1].to_owned();
         let number = *known.entry(found[0].to_owned()).or_insert_with(|| {
@@ -31,6 +31,8 @@ pub(super) fn text(text: &str, home: &Home) -> String {
         (r"\((just now|\d+ s ago)\)", "([ago])"),
         (r"\b\d+ ms\b|\b\d+(\.\d)? s\b", "[span]"),
         (r"127\.0\.0\.1:\d+", "[address]"),
+        (r"conduit-[0-9a-z]{16}\.localhost:\d+", "[page]"),
+        (r"code=[0-9a-z]{52}", "code=[code]"),
     ] {
         text = Regex::new(pattern).unwrap().replace_all(&text, name).into_owned();
     }

@@ -46,6 +46,38 @@ fn a_job_that_ends_while_no_daemon_is_there_is_not_lost() {
 }
 
 #[test]
+fn a_killed_daemon_is_missed_and_the_next_says_what_it_found() {
+    let home = Home::usual();
+    let served = home.serve();
+    assert!(home.json(&["status"])["last_downtime"].is_null(), "nobody was there before");
+    let id = begun(&home);
+    served.kill();
+    let _served = home.serve();
+    let down = wait_for("the adoption", || {
+        let down = home.json(&["status"])["last_downtime"].clone();
+        (down["adopted"] == 1).then_some(down)
+    });
+    assert_eq!(
+        (&down["stopped"], &down["relaunched"], &down["interrupted"]),
+        (&false.into(), &0.into(), &0.into())
+    );
+    assert!(down["down_since"].is_string() && down["down_seconds"].is_number(), "{down}");
+    let told = home.run(&["status"]).code(0).out;
+    let line = told.lines().find(|line| line.starts_with("last downtime")).expect(&told);
+    assert!(line.ends_with("not stopped in order: adopted 1, launched again 0, interrupted 0"), "{line}");
+    ends_whole(&home, &id);
+}
+
+#[test]
+fn a_daemon_that_stopped_in_order_is_told_from_one_that_was_killed() {
+    let home = Home::usual();
+    assert_eq!(home.serve().interrupt(), 0);
+    let _served = home.serve();
+    let down = home.json(&["status"])["last_downtime"].clone();
+    assert_eq!((&down["stopped"], &down["adopted"]), (&true.into(), &0.into()), "{down}");
+}
+
+#[test]
 fn without_a_tunnel_no_webhook_is_taken_and_everything_else_goes_on() {
     let home = Home::usual();
     let mut served = Served::spawn(home.command(&["serve", "--no-tunnel", "--json"]));

@@ -1,4 +1,5 @@
-//! The launcher by itself. The tests start it where the daemon starts its own binary.
+//! A binary that begins with the launcher's entry, as the daemon's does. The tests give it to executors that
+//! start nothing from memory.
 
 use std::process::ExitCode;
 

@@ -315,3 +315,23 @@ fn it_describes_what_it_takes() {
     assert_eq!(route.describe(), "a, b.* from s when payload.x == 1");
     assert!(route.ignores_work());
 }
+
+#[test]
+fn it_describes_what_work_it_leads_to() {
+    let leads_to = |rest: &Value| {
+        let mut config = json!({ "types": ["a"] });
+        config.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        prepare(&config).leads_to()
+    };
+    assert_eq!(leads_to(&json!({})), "one standing Work per key, of kind `match.keyed`");
+    assert_eq!(
+        leads_to(&json!({ "key": { "source": "s", "external_id": "${payload.id}" }, "kind": "k" })),
+        "one standing Work per key that it makes, of kind `k`"
+    );
+    assert_eq!(leads_to(&json!({ "work": "fresh" })), "a new Work for each, of kind `match.fresh`");
+    assert_eq!(
+        leads_to(&json!({ "work": "fresh", "key": "event", "kind": "k" })),
+        "a new Work for each, of kind `k`, with a key"
+    );
+    assert_eq!(leads_to(&json!({ "work": "addressed" })), "the Work that it is addressed to");
+}

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use extension::{RunError, RunRequest};
+use launcher::directory::SegmentDirectory;
+use launcher::process::MARK_VARIABLE;
 
 use super::config::{Config, check_variable, is_argument};
-use super::directory::SegmentDirectory;
-use super::process::MARK_VARIABLE;
 
 /// What is passed on from the daemon's environment; besides these, every `LC_` variable.
 const PASSED_ON: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];

@@ -1,9 +1,8 @@
 //! The handle: what the runtime keeps for us so that a later daemon finds the segment again.
 
 use extension::Epoch;
+use launcher::process::{Identity, Machine};
 use serde::{Deserialize, Serialize};
-
-use super::process::{Identity, Machine};
 
 /// Everything adoption needs. Paths are not among it: they follow from the Execution and the epoch, and a
 /// home may be moved.
@@ -11,13 +10,32 @@ use super::process::{Identity, Machine};
 pub(super) struct Handle {
     version: u32,
     /// Where the pids mean something.
+    #[serde(with = "MachineFields")]
     pub(super) machine: Machine,
     /// The launcher.
+    #[serde(with = "IdentityFields")]
     pub(super) launcher: Identity,
     /// The command; held at the time the handle is made.
+    #[serde(with = "IdentityFields")]
     pub(super) command: Identity,
     /// The epoch it was launched under.
     pub(super) epoch: Epoch,
+}
+
+/// How a handle says where pids mean something.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Machine")]
+struct MachineFields {
+    boot: String,
+    pid_namespace: u64,
+}
+
+/// How a handle names a process.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Identity")]
+struct IdentityFields {
+    pid: i32,
+    start: u64,
 }
 
 impl Handle {

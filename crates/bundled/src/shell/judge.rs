@@ -5,11 +5,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use extension::{Artifact, Outcome, RETRY_HINT_MAX, Secret, TurnResult, Usage};
+use launcher::directory::{End, SegmentDirectory, Status, open_plain};
+use launcher::redact::Redactor;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-
-use super::directory::{End, SegmentDirectory, Status, open_plain};
-use super::redact::Redactor;
 
 /// The command's own statement, in `OS_OUTPUT_DIR`.
 const RESULT_FILE: &str = "result.json";

@@ -9,13 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use extension::RunError;
+use launcher::directory::SegmentDirectory;
+use launcher::process::{Identity, MARK_VARIABLE};
+use launcher::wire::{GO, Hello, LAUNCH, Plan};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-
-use super::directory::SegmentDirectory;
-use super::process::{Identity, MARK_VARIABLE};
-use super::wire::{self, GO, Hello, LAUNCH, Plan};
 
 /// How long a launcher may take to prepare a command.
 const HELLO_TIME_MAX: Duration = Duration::from_secs(20);
@@ -109,7 +108,7 @@ pub(super) struct Idle {
 
 /// Starts a launcher in a segment's directory, which may still be filled while the launcher gets ready.
 pub(super) fn start(
-    launcher: &Path,
+    binary: &Path,
     directory: &SegmentDirectory,
     mark: &str,
     abandoned: &Abandoned,
@@ -117,7 +116,7 @@ pub(super) fn start(
     abandoned.sweep();
     let (socket, theirs) = UnixStream::pair().map_err(failed)?;
     socket.set_read_timeout(Some(HELLO_TIME_MAX)).map_err(failed)?;
-    let child = spawn(launcher, directory, mark, theirs).map_err(failed)?;
+    let child = spawn(binary, directory, mark, theirs).map_err(failed)?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // From here on the child is collected whatever happens; not being collected yet, its pid is still its own.
     let child = LauncherChild { child: Some(child), abandoned: abandoned.clone() };
@@ -130,8 +129,8 @@ impl Idle {
     /// Has the command prepared and held. It blocks for the time two small programs need to start.
     pub(super) fn hold(self, plan: &Plan) -> Result<Held, RunError> {
         let Self { mut socket, running } = self;
-        wire::write_frame(&mut socket, plan).map_err(failed)?;
-        match wire::read_frame(&mut socket).map_err(failed)? {
+        plan.write(&mut socket).map_err(failed)?;
+        match Hello::read(&mut socket).map_err(failed)? {
             Hello::Held { launcher, command } => Ok(Held { launcher, command, socket, running }),
             Hello::Failed { reason } => Err(RunError::Failed { code: super::SPAWN_FAILED, reason }),
         }
@@ -139,8 +138,8 @@ impl Idle {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the shell executor is what starts launchers")]
-fn spawn(launcher: &Path, directory: &SegmentDirectory, mark: &str, socket: UnixStream) -> io::Result<Child> {
-    Command::new(launcher)
+fn spawn(binary: &Path, directory: &SegmentDirectory, mark: &str, socket: UnixStream) -> io::Result<Child> {
+    Command::new(binary)
         .arg(LAUNCH)
         .env_clear()
         .env(MARK_VARIABLE, mark)

@@ -8,13 +8,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use extension::{Epoch, ExecutionId, Recovery, Segment, Stopped, TurnResult};
+use launcher::directory::{SegmentDirectory, Verdict};
+use launcher::process::{Machine, Survivors, Tree, send, wait_readable};
 use rustix::process::Signal;
 
 use super::config::Config;
-use super::directory::{Root, SegmentDirectory, Verdict};
 use super::handle::Handle;
 use super::judge::judge;
-use super::process::{Machine, Survivors, Tree, send, wait_readable};
+use super::root::Root;
 
 /// How long a launcher may take to end after its tree has. It has a small file to write.
 const LAUNCHER_END_TIME_MAX: Duration = Duration::from_secs(5);

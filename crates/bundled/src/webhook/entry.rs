@@ -93,11 +93,7 @@ impl Entry {
         };
         let named = place.get(request, body).ok_or_else(|| malformed("the event's type is missing"))?;
         // Senders write `Push Hook` and `push:tag`; a type here is lower-case words.
-        let word = named.trim().chars().map(|letter| match letter.to_ascii_lowercase() {
-            letter @ ('a'..='z' | '0'..='9' | '.' | '-' | '/') => letter,
-            _other => '_',
-        });
-        let event_type = EventType::new(format!("{prefix}{}", word.collect::<String>()))
+        let event_type = EventType::of_sender(&format!("{prefix}{}", named.trim()))
             .map_err(|error| malformed(&error.to_string()))?;
         if event_type.is_core() {
             return Err(malformed("the event's type belongs to the runtime"));

@@ -37,6 +37,13 @@ impl Home {
         Self { dir, executor }
     }
 
+    /// One whose launchers are started as they are where nothing may be run from memory.
+    pub(crate) fn without_memory() -> Self {
+        let mut home = Self::new();
+        home.executor = Arc::new(executor(&home.root()).without_memory());
+        home
+    }
+
     /// The executor of a daemon that was started again.
     pub(crate) fn restarted(&self) -> Arc<ShellExecutor> {
         Arc::new(executor(&self.root()))

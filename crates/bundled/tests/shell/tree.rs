@@ -1,6 +1,7 @@
 //! Stopping means the whole tree, however it was grown.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use extension::{Executor, Outcome, Stopped};
 use serde_json::json;
@@ -39,6 +40,20 @@ async fn a_command_may_clean_up_at_its_deadline() {
     let result = home.run(json!({"command": command, "timeout_seconds": 1})).await;
     assert_eq!((result.code.as_deref(), result.exit_status), (Some("timeout"), Some(0)));
     assert!(home.output().await.ends_with("cleaned\n"));
+}
+
+/// Most commands end so soon that their launcher starts nothing for the deadline; this one does not.
+#[tokio::test]
+async fn a_later_deadline_is_kept_as_well() {
+    let home = Home::new();
+    let result = home.run(json!({"command": "sleep 300", "timeout_seconds": 2})).await;
+    assert_eq!(result.code.as_deref(), Some("timeout"));
+    // The verdict was made before the command began, and its time with it.
+    let begun = fs::metadata(home.segment(1).join("verdict")).unwrap();
+    let begun = begun.ctime() * 1_000_000 + begun.ctime_nsec() / 1000;
+    let status = fs::read_to_string(home.segment(1).join("status")).unwrap();
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert!(status["ended_at"].as_i64().unwrap() - begun >= 2_000_000, "begun {begun}, then {status}");
 }
 
 #[tokio::test]

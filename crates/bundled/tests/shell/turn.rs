@@ -154,6 +154,7 @@ async fn a_missing_launcher_is_a_failed_start() {
     let home = Home::new();
     let options = bundled::shell::ShellOptions::from_process();
     let executor = bundled::shell::ShellExecutor::new(&home.root(), "/nonexistent".into(), options).unwrap();
+    let executor = executor.without_memory();
     let refused = executor.run(request(json!({"command": "true"})), &Granting::default()).await;
     assert!(matches!(refused, Err(RunError::Failed { code: "spawn_failed", .. })), "{refused:?}");
 }

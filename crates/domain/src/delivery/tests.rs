@@ -142,3 +142,13 @@ fn authorize_keeps_the_runtime_s_names_to_the_runtime() {
     assert_eq!(of("core.manual", "x", Authority::Ingress), Err(AcceptRefusal::ReservedSource));
     assert_eq!(of("core", "core.turn.ended", Authority::Core), Ok(()));
 }
+
+#[test]
+fn authorize_keeps_the_namespaces_of_cloud_events_from_entries() {
+    let of = |authority| {
+        let source = SourceName::of_cloud_event("/builds").unwrap();
+        authorize(&Delivery { source, event_type: EventType::known("x"), ..delivery() }, authority)
+    };
+    assert_eq!(of(Authority::Operator), Ok(()));
+    assert_eq!(of(Authority::Ingress), Err(AcceptRefusal::ReservedSource));
+}

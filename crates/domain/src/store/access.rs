@@ -1,7 +1,6 @@
 //! Tokens and sessions, of which only digests are kept.
 
 use crate::id::SessionId;
-use crate::session::Session;
 use crate::store::StoreError;
 use crate::time::Timestamp;
 
@@ -16,6 +15,23 @@ pub struct Token {
     pub created_at: Timestamp,
     /// When it stops being valid, exclusive.
     pub expires_at: Option<Timestamp>,
+}
+
+/// A browser that is logged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its id, which is no secret.
+    pub id: SessionId,
+    /// SHA-256 of the cookie, in hex. The cookie itself is never stored.
+    pub digest: String,
+    /// What people call it: the browser in words.
+    pub label: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was used, to within [`crate::session::SEEN_EVERY`].
+    pub last_seen_at: Timestamp,
+    /// When it stops being valid, exclusive, unless it is used before.
+    pub expires_at: Timestamp,
 }
 
 /// Reading tokens and sessions.

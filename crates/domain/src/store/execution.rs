@@ -1,10 +1,11 @@
 //! Executions, their leases and their results.
 
+use crate::event::Key;
 use crate::execution::{Execution, ExecutionState};
 use crate::id::{ExecutionId, WorkId};
 use crate::outcome::TurnResult;
 use crate::store::StoreError;
-use crate::text::{ScopeName, WorkKind};
+use crate::text::{EventType, ScopeName, SourceName, WorkKind};
 use crate::time::Timestamp;
 
 /// Which Executions a list shows.
@@ -18,8 +19,29 @@ pub struct ExecutionFilter {
     pub work: Option<WorkId>,
     /// In this state.
     pub state: Option<ExecutionState>,
+    /// Only live ones, or only ended ones.
+    pub live: Option<bool>,
     /// With an id below this one.
     pub before: Option<ExecutionId>,
+}
+
+/// What a search looks at of an Execution: what people remember of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// The Execution.
+    pub execution: ExecutionId,
+    /// Its state.
+    pub state: ExecutionState,
+    /// The kind of its Work.
+    pub work_kind: WorkKind,
+    /// The type of the Event that triggered it.
+    pub event_type: EventType,
+    /// The source of that Event.
+    pub source: SourceName,
+    /// The keys of its Work.
+    pub keys: Vec<Key>,
+    /// The line for people in its result.
+    pub summary: Option<String>,
 }
 
 /// An Execution that only another host can look after, and that host is silent.
@@ -64,6 +86,14 @@ pub trait ExecutionReads {
 
     /// Executions, newest first, at most `limit`.
     fn executions(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Execution>, StoreError>;
+
+    /// Outlines of the newest `limit` Executions that the filter's `scope`, `work`, `live` and `before` leave,
+    /// newest first. Its other fields would make the cost depend on how much does not match, so they are left
+    /// to whoever reads the outlines.
+    fn outlines(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Outline>, StoreError>;
+
+    /// Executions that ended at or after `since`, the last to end first.
+    fn ended_since(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Execution>, StoreError>;
 
     /// Ids from `low` to `high`, at most `limit`.
     fn execution_ids(

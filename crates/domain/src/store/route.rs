@@ -53,6 +53,9 @@ pub trait RouteReads {
     /// The checkpoint of an Event.
     fn checkpoint(&mut self, sequence: Sequence) -> Result<Option<Checkpoint>, StoreError>;
 
+    /// Checkpoints of Events that were quarantined at or after `since`, newest first.
+    fn quarantined(&mut self, since: Timestamp, limit: u32) -> Result<Vec<Checkpoint>, StoreError>;
+
     /// How many Events wait to be routed, counted up to `limit`.
     fn count_unrouted(&mut self, limit: u32) -> Result<u32, StoreError>;
 }

@@ -1,14 +1,18 @@
 //! Leases and recovery: one authority at a time, and no second start by guess.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::execution::ExecutionState;
 use domain::lease::{LEASE, RENEWAL};
 use domain::outcome::{Outcome, TurnResult};
+use domain::route::ActivePolicy;
+use domain::store::{RecoveryTally, StartFilter, StoreError};
 use extension::Recovery;
 use runtime::{Progress, Stage};
+use store::Location;
 
-use super::world::{Call, World};
+use super::world::{Call, Double, HandClock, World, open, scope};
 
 async fn running() -> (World, domain::execution::Execution) {
     let mut world = World::new().await;
@@ -125,4 +129,70 @@ async fn a_stale_result_does_not_speak_for_the_recovered_attempt() {
     assert_eq!(adopted.outcome, None);
     world.end(run.id, Outcome::Completed).await;
     assert_eq!(world.execution(run.id).await.state, ExecutionState::Completed);
+}
+
+/// A second life over what the first left, whose start is noted, with four runs that come to four ends.
+#[tokio::test]
+async fn each_run_that_an_earlier_life_left_is_counted_once_for_the_life_that_found_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let location = Location::Sqlite(directory.path().join("conduit.db"));
+    let clock = HandClock::new();
+    let mut first =
+        World::over(open(&location, &clock).await, Arc::clone(&clock), Arc::default(), Arc::default()).await;
+    first.apply(scope(ActivePolicy::Queue, 16)).await;
+    for key in ["a", "b", "c", "d"] {
+        first.deliver(&format!("d-{key}"), key).await;
+    }
+    first.run().await;
+    let runs: Vec<_> = first.executions().await.iter().map(|run| run.id).collect();
+    assert_eq!(runs.len(), 4);
+    let texts = first.texts();
+    first.runtime.store().close().await.unwrap();
+    drop(first);
+
+    let executor = Arc::new(Double::default());
+    let mut second =
+        World::over(open(&location, &clock).await, Arc::clone(&clock), Arc::clone(&executor), texts).await;
+    let life = second.runtime.store().incarnation();
+    let noted: Result<(), StoreError> =
+        second.runtime.store().transact("test", move |tx| tx.insert_start(life, None)).await;
+    noted.unwrap();
+    executor.on_recover_of(runs[0], Recovery::Alive);
+    executor.on_recover_of(runs[1], Recovery::NothingStarted);
+    executor.on_recover_of(runs[2], Recovery::Finished(TurnResult::of(Outcome::Completed)));
+    let gone = Recovery::NotAdoptable { reason: "it is gone".to_owned(), stopped: false };
+    executor.on_recover_of(runs[3], gone);
+    executor.cannot_verify_stops(true);
+    second.run().await;
+    let tally = async |world: &World| {
+        let filter = StartFilter { here: true, before: None };
+        let rows = world.runtime.store().read("test", move |tx| tx.starts(&filter, 9)).await;
+        let rows: Vec<domain::store::StartRow> = rows.map_err(|error: StoreError| error).unwrap();
+        rows[0].recovered
+    };
+    let found = RecoveryTally { adopted: 1, relaunched: 1, finished: 1, interrupted: 0 };
+    assert_eq!(tally(&second).await, found, "what is held is not yet found out");
+
+    // A later try of the same life ends it, and what has been counted is not counted again.
+    executor.cannot_verify_stops(false);
+    executor.on_recover_of(runs[1], Recovery::Alive);
+    second.clock.advance(LEASE);
+    second.run().await;
+    assert_eq!(tally(&second).await, RecoveryTally { interrupted: 1, ..found });
+}
+
+#[tokio::test]
+async fn a_run_that_this_life_lost_sight_of_is_not_one_that_was_left_to_it() {
+    let (mut world, _run) = running().await;
+    let life = world.runtime.store().incarnation();
+    let noted: Result<(), StoreError> =
+        world.runtime.store().transact("test", move |tx| tx.insert_start(life, None)).await;
+    noted.unwrap();
+    world.executor.on_recover(Recovery::Alive);
+    world.clock.advance(LEASE);
+    world.run().await;
+    let filter = StartFilter::default();
+    let rows: Result<_, StoreError> =
+        world.runtime.store().read("test", move |tx| tx.starts(&filter, 9)).await;
+    assert_eq!(rows.unwrap()[0].recovered, RecoveryTally::default());
 }

@@ -1,8 +1,7 @@
 //! Tokens and sessions: found by what they show, and gone when revoked.
 
 use domain::id::SessionId;
-use domain::session::Session;
-use domain::store::{StoreError, Token};
+use domain::store::{Session, StoreError, Token};
 
 use super::StoreDriver;
 use super::sample::{read, second, write};

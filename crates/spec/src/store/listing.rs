@@ -4,15 +4,16 @@ use domain::event::Event;
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::lane::LaneId;
-use domain::route::CheckpointOutcome;
-use domain::store::{EventFilter, ExecutionFilter, Snapshot, StoreError, Tx, WorkFilter};
+use domain::outcome::{Outcome, TurnResult};
+use domain::route::{Checkpoint, CheckpointOutcome};
+use domain::store::{EventFilter, ExecutionFilter, Outline, Snapshot, StoreError, Tx, WorkFilter};
 use domain::text::{EventType, ScopeName, SourceName, WorkKind};
 use domain::work::{Work, WorkState};
 
 use super::StoreDriver;
 use super::sample::{
-    accept, accept_in_lane, checkpoint, completed, ended, event, key, main_scope, read, start, start_with,
-    work, write,
+    accept, accept_in_lane, checkpoint, completed, ended, event, key, main_scope, read, second, start,
+    start_with, work, write,
 };
 
 fn sub_scope() -> ScopeName {
@@ -195,6 +196,144 @@ pub async fn execution_pages_neither_repeat_nor_skip(driver: &impl StoreDriver) 
         seen.extend(page.iter().map(|execution| execution.id.number()));
     }
     assert_eq!(seen, (1..=7).rev().collect::<Vec<_>>());
+}
+
+fn execution_numbers(
+    snapshot: &mut dyn Snapshot,
+    filter: &ExecutionFilter,
+    limit: u32,
+) -> Result<Vec<i64>, StoreError> {
+    Ok(snapshot.executions(filter, limit)?.iter().map(|execution| execution.id.number()).collect())
+}
+
+/// Executions 1 to 5: 2 and 4 have ended, 4 in the other scope.
+fn live_and_ended(tx: &mut dyn Tx) -> Result<(), StoreError> {
+    for number in 1..=5 {
+        let scope = if number == 4 { sub_scope() } else { main_scope() };
+        let live = start_with(tx, &Work { scope, ..work(number) }, |_execution| ())?.execution;
+        if number % 2 == 0 {
+            let ended_at = Some(second(1_000 + number));
+            tx.update_execution(&Execution { ended_at, ..completed(&live) }, &live)?;
+        }
+    }
+    Ok(())
+}
+
+/// A list of what is live leaves out what has ended, and the other way round, with pages and filters as ever.
+pub async fn live_and_ended_executions_are_listed_apart(driver: &impl StoreDriver) {
+    write(driver.store(), |tx| live_and_ended(tx)).await;
+    let live = ExecutionFilter { live: Some(true), ..ExecutionFilter::default() };
+    let ended = ExecutionFilter { live: Some(false), ..ExecutionFilter::default() };
+    let before = Some(ExecutionId::from_number(4));
+    let filters = [
+        (live.clone(), 9),
+        (live.clone(), 2),
+        (ExecutionFilter { before, ..live.clone() }, 9),
+        (ExecutionFilter { scope: Some(sub_scope()), ..live }, 9),
+        (ended.clone(), 9),
+        (ExecutionFilter { before, ..ended.clone() }, 9),
+        (ExecutionFilter { scope: Some(sub_scope()), ..ended }, 9),
+    ];
+    let found: Vec<Vec<i64>> = read(driver.store(), move |snapshot| {
+        filters.iter().map(|(filter, limit)| execution_numbers(snapshot, filter, *limit)).collect()
+    })
+    .await;
+    let expect: [&[i64]; 7] = [&[5, 3, 1], &[5, 3], &[3, 1], &[], &[4, 2], &[2], &[4]];
+    assert_eq!(found, expect);
+}
+
+/// An outline has the trigger's type and source, every key of the Work, and the summary of a result.
+pub async fn outlines_say_what_people_remember(driver: &impl StoreDriver) {
+    let result =
+        TurnResult { summary: Some("all “good” 🦀".to_owned()), ..TurnResult::of(Outcome::Completed) };
+    let kept = result.clone();
+    write(driver.store(), move |tx| {
+        start(tx, 1)?;
+        let live = start(tx, 2)?.execution;
+        tx.attach_key(&key("pr/2"), live.work)?;
+        tx.attach_key(&key("build/2"), live.work)?;
+        tx.insert_turn_result(live.id, &kept)?;
+        tx.update_execution(&completed(&live), &live)?;
+        start_with(
+            tx,
+            &Work { scope: sub_scope(), kind: WorkKind::known("test.other"), ..work(3) },
+            |_live| (),
+        )
+        .map(drop)
+    })
+    .await;
+    let none = ExecutionFilter::default();
+    let filters = [
+        (none.clone(), 9),
+        (none.clone(), 2),
+        (
+            ExecutionFilter {
+                scope: Some(main_scope()),
+                before: Some(ExecutionId::from_number(2)),
+                ..none.clone()
+            },
+            9,
+        ),
+        (ExecutionFilter { work: Some(WorkId::from_number(3)), ..none.clone() }, 9),
+        (ExecutionFilter { live: Some(true), ..none }, 9),
+    ];
+    let found: Vec<Vec<Outline>> = read(driver.store(), move |snapshot| {
+        filters.iter().map(|(filter, limit)| snapshot.outlines(filter, *limit)).collect()
+    })
+    .await;
+    let outline = |number: i64| Outline {
+        execution: ExecutionId::from_number(number),
+        state: ExecutionState::Launching,
+        work_kind: WorkKind::known("manual.work"),
+        event_type: EventType::known("build.finished"),
+        source: SourceName::known("hook/ci"),
+        keys: Vec::new(),
+        summary: None,
+    };
+    let second = Outline {
+        state: ExecutionState::Completed,
+        keys: vec![key("build/2"), key("pr/2")],
+        summary: result.summary,
+        ..outline(2)
+    };
+    let third = Outline { work_kind: WorkKind::known("test.other"), ..outline(3) };
+    assert_eq!(found[0], [third.clone(), second.clone(), outline(1)]);
+    assert_eq!(found[1], [third.clone(), second]);
+    assert_eq!(found[2], [outline(1)]);
+    assert_eq!(found[3], [third.clone()]);
+    assert_eq!(found[4], [third, outline(1)]);
+}
+
+/// What ended at a moment or after it is listed, the last to end first; what is live is not.
+pub async fn executions_that_ended_lately_are_listed(driver: &impl StoreDriver) {
+    write(driver.store(), |tx| live_and_ended(tx)).await;
+    for (since, limit, expect) in
+        [(0, 9, &[4, 2][..]), (1_002, 9, &[4, 2]), (1_003, 9, &[4]), (0, 1, &[4]), (1_005, 9, &[])]
+    {
+        let found = read(driver.store(), move |snapshot| snapshot.ended_since(second(since), limit)).await;
+        let numbers: Vec<i64> = found.iter().map(|execution| execution.id.number()).collect();
+        assert_eq!(numbers, expect, "since {since}");
+    }
+}
+
+/// Quarantined Events are listed from a moment on, newest first, and no others are.
+pub async fn quarantined_events_are_listed_by_time(driver: &impl StoreDriver) {
+    write(driver.store(), |tx| {
+        for number in 1..=4 {
+            let event = accept_in_lane(tx, number, LaneId::NONE)?;
+            let outcome =
+                if number == 2 { CheckpointOutcome::Dropped } else { CheckpointOutcome::Quarantined };
+            tx.route_off(&Checkpoint { at: second(number), ..checkpoint(&event, outcome, None) })?;
+        }
+        Ok(())
+    })
+    .await;
+    for (since, limit, expect) in [(0, 9, &[4, 3, 1][..]), (3, 9, &[4, 3]), (0, 1, &[4]), (5, 9, &[])] {
+        let found = read(driver.store(), move |snapshot| snapshot.quarantined(second(since), limit)).await;
+        let numbers: Vec<i64> = found.iter().map(|checkpoint| checkpoint.event.number()).collect();
+        assert_eq!(numbers, expect, "since {since}");
+        assert!(found.iter().all(|checkpoint| checkpoint.outcome == CheckpointOutcome::Quarantined));
+    }
 }
 
 /// A shortened id stands for a range, both ends included, over the whole span of ids.

@@ -1,8 +1,7 @@
 //! Tokens and sessions, of which only digests are kept.
 
 use domain::id::SessionId;
-use domain::session::Session;
-use domain::store::{AccessReads, AccessWrites, StoreError, Token};
+use domain::store::{AccessReads, AccessWrites, Session, StoreError, Token};
 
 use crate::db::{Columns, Sql, int, limit, maybe_time, text, time};
 use crate::tx::Transaction;

@@ -7,12 +7,13 @@ use domain::feed::Change;
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
 use domain::lease::Lease;
 use domain::outcome::TurnResult;
-use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, StoreError, Stranded};
+use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, StoreError, Stranded};
 use domain::text::ScopeName;
 use domain::time::Timestamp;
 
 use super::code;
 use super::list::List;
+use super::outline;
 use crate::db::{self, Columns, Sql, Value, blob, int, limit, maybe_blob, maybe_int, maybe_time, text, time};
 use crate::tx::Transaction;
 
@@ -72,6 +73,11 @@ static UNSTOPPED: Sql = Sql::new(
     "find Executions to stop",
     "execution",
     select!(" WHERE host = $1 AND unstopped = 1 AND id > $2 ORDER BY id LIMIT $3"),
+);
+static ENDED_SINCE: Sql = Sql::new(
+    "find Executions that ended lately",
+    "execution",
+    select!(" WHERE ended_at IS NOT NULL AND ended_at >= $1 ORDER BY ended_at DESC, id DESC LIMIT $2"),
 );
 static INSERT: Sql = Sql::new(
     "claim an Execution",
@@ -169,6 +175,32 @@ fn behind(after: Option<ExecutionId>) -> Value<'static> {
     int(after.map_or(i64::MIN, ExecutionId::number))
 }
 
+/// A list of Executions, newest first, as a filter narrows it.
+pub(super) fn narrowed<'f>(
+    select: &str,
+    filter: &'f ExecutionFilter,
+    limit: u32,
+) -> (String, Vec<Value<'f>>) {
+    let mut list = List::new(select);
+    list.only("scope = $n", filter.scope.as_ref().map(|scope| text(scope.as_str())));
+    list.only(
+        "EXISTS (SELECT 1 FROM work WHERE work.id = execution.work AND work.kind = $n)",
+        filter.work_kind.as_ref().map(|kind| text(kind.as_str())),
+    );
+    list.only("work = $n", filter.work.map(|work| int(work.number())));
+    list.only("state = $n", filter.state.map(|state| int(code::execution_state(state))));
+    let before = filter.before.map(|before| int(before.number()));
+    if filter.live == Some(true) {
+        // In no order that the history has, or a planner would walk all of it to save sorting the few.
+        list.fixed(Some("state < 4"));
+        list.only("id + 0 < $n", before);
+        return list.ordered("id + 0 DESC", limit);
+    }
+    list.fixed((filter.live == Some(false)).then_some("state >= 4"));
+    list.only("id < $n", before);
+    list.ordered("id DESC", limit)
+}
+
 fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
@@ -209,17 +241,16 @@ impl ExecutionReads for Transaction<'_> {
     }
 
     fn executions(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Execution>, StoreError> {
-        let mut list = List::new(LIST.text);
-        list.only("scope = $n", filter.scope.as_ref().map(|scope| text(scope.as_str())));
-        list.only(
-            "EXISTS (SELECT 1 FROM work WHERE work.id = execution.work AND work.kind = $n)",
-            filter.work_kind.as_ref().map(|kind| text(kind.as_str())),
-        );
-        list.only("work = $n", filter.work.map(|work| int(work.number())));
-        list.only("state = $n", filter.state.map(|state| int(code::execution_state(state))));
-        list.only("id < $n", filter.before.map(|before| int(before.number())));
-        let (query, values) = list.ordered("id DESC", limit);
+        let (query, values) = narrowed(LIST.text, filter, limit);
         self.db.listed(&LIST, &query, &values, decode)
+    }
+
+    fn outlines(&mut self, filter: &ExecutionFilter, limit: u32) -> Result<Vec<Outline>, StoreError> {
+        outline::read(self, filter, limit)
+    }
+
+    fn ended_since(&mut self, since: Timestamp, rows: u32) -> Result<Vec<Execution>, StoreError> {
+        self.db.many(&ENDED_SINCE, &[time(since), limit(rows)], decode)
     }
 
     fn execution_ids(
@@ -325,8 +356,10 @@ impl ExecutionWrites for Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{COUNT_LIVE, EXPIRED, NEXT_EXPIRY, STRANDED, UNSETTLED, UNSTOPPED};
-    use crate::tables::plan::assert_uses;
+    use domain::store::ExecutionFilter;
+
+    use super::{COUNT_LIVE, ENDED_SINCE, EXPIRED, NEXT_EXPIRY, STRANDED, UNSETTLED, UNSTOPPED, narrowed};
+    use crate::tables::plan::{assert_text_uses, assert_uses};
 
     #[test]
     fn executions_that_ended_cost_nothing() {
@@ -336,5 +369,17 @@ mod tests {
         assert_uses(&STRANDED, "execution_lease");
         assert_uses(&UNSETTLED, "execution_unsettled");
         assert_uses(&UNSTOPPED, "execution_unstopped");
+        assert_uses(&ENDED_SINCE, "execution_ended");
+    }
+
+    #[test]
+    fn live_executions_are_listed_without_the_history() {
+        let live = ExecutionFilter { live: Some(true), ..ExecutionFilter::default() };
+        let of_scope =
+            ExecutionFilter { scope: Some(domain::text::ScopeName::known("main")), ..live.clone() };
+        for (filter, index) in [(live, "execution_live"), (of_scope, "execution_live_scope")] {
+            let (query, _values) = narrowed("SELECT id FROM execution", &filter, 9);
+            assert_text_uses(&query, index);
+        }
     }
 }

@@ -24,6 +24,13 @@ impl<'v> List<'v> {
         self.text.push_str(&condition.replace("$n", &parameter));
     }
 
+    /// Adds a condition without a value, when it is asked for.
+    pub(crate) fn fixed(&mut self, condition: Option<&str>) {
+        let Some(condition) = condition else { return };
+        self.text.push_str(" AND ");
+        self.text.push_str(condition);
+    }
+
     /// Adds a condition with two values, `$m` and `$n`.
     pub(crate) fn only_pair(&mut self, condition: &str, values: Option<(Value<'v>, Value<'v>)>) {
         let Some((first, second)) = values else { return };
@@ -52,8 +59,13 @@ mod tests {
         list.only("b = $n", Some(int(1)));
         list.only("c = $n", None);
         list.only_pair("(d, e) = ($m, $n)", Some((text("x"), text("y"))));
+        list.fixed(Some("f > 4"));
+        list.fixed(None);
         let (query, values) = list.ordered("a", 5);
-        assert_eq!(query, "SELECT a FROM t WHERE 1 = 1 AND b = $1 AND (d, e) = ($2, $3) ORDER BY a LIMIT $4");
+        assert_eq!(
+            query,
+            "SELECT a FROM t WHERE 1 = 1 AND b = $1 AND (d, e) = ($2, $3) AND f > 4 ORDER BY a LIMIT $4"
+        );
         assert_eq!(values, [int(1), text("x"), text("y"), int(5)]);
     }
 }

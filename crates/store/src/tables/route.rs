@@ -94,6 +94,12 @@ static CHECKPOINT: Sql = Sql::new(
     "SELECT sequence, event, outcome, route, policy, work, generation, code, reason, at FROM checkpoint
      WHERE sequence = $1",
 );
+static QUARANTINED: Sql = Sql::new(
+    "find quarantined Events",
+    "checkpoint",
+    "SELECT sequence, event, outcome, route, policy, work, generation, code, reason, at FROM checkpoint
+     WHERE outcome = 4 AND at >= $1 ORDER BY at DESC, sequence DESC LIMIT $2",
+);
 static INSERT_CHECKPOINT: Sql = Sql::new(
     "write a checkpoint",
     "checkpoint",
@@ -200,6 +206,10 @@ impl RouteReads for Transaction<'_> {
 
     fn checkpoint(&mut self, sequence: Sequence) -> Result<Option<Checkpoint>, StoreError> {
         self.db.one(&CHECKPOINT, &[int(sequence.number())], decode_checkpoint)
+    }
+
+    fn quarantined(&mut self, since: Timestamp, rows: u32) -> Result<Vec<Checkpoint>, StoreError> {
+        self.db.many(&QUARANTINED, &[time(since), limit(rows)], decode_checkpoint)
     }
 
     fn count_unrouted(&mut self, rows: u32) -> Result<u32, StoreError> {

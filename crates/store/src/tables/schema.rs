@@ -79,6 +79,19 @@ const FIRST: &[&str] = &[
         batch {int} NOT NULL,
         started_at {int} NOT NULL
     ) {table}",
+    // A row for each life that a daemon began: when the one before was last seen alive, whether it had stopped
+    // in order, and what became of the runs that earlier ones left.
+    "CREATE TABLE daemon_start (
+        incarnation {int} PRIMARY KEY,
+        host {int} NOT NULL,
+        started_at {int} NOT NULL,
+        seen_at {int},
+        stopped {int} NOT NULL CHECK (stopped IN (0, 1)),
+        adopted {int} NOT NULL,
+        relaunched {int} NOT NULL,
+        finished {int} NOT NULL,
+        interrupted {int} NOT NULL
+    ) {table}",
     // `id` is looked up by people and by causation; the pair is the idempotency key. Both are identities.
     "CREATE TABLE event (
         sequence {int} PRIMARY KEY,
@@ -150,6 +163,8 @@ const FIRST: &[&str] = &[
         reason {text},
         at {int} NOT NULL
     ) {table}",
+    // What somebody should look at. Rows are few.
+    "CREATE INDEX checkpoint_quarantined ON checkpoint (at) WHERE outcome = 4",
     // The history of a Work.
     "CREATE INDEX checkpoint_work ON checkpoint (work, sequence) WHERE work IS NOT NULL",
     // States: ready 0, running 1, waiting 2, completed 3, failed 4, cancelled 5.
@@ -242,6 +257,8 @@ const FIRST: &[&str] = &[
     "CREATE INDEX execution_lease ON execution (host, lease_until, id) WHERE state < 4 AND outcome IS NULL",
     "CREATE INDEX execution_unsettled ON execution (id) WHERE state < 4 AND outcome IS NOT NULL",
     "CREATE INDEX execution_unstopped ON execution (host, id) WHERE unstopped = 1",
+    // What ended lately, for whoever draws it. A run that ended is written at its end, and once.
+    "CREATE INDEX execution_ended ON execution (ended_at) WHERE ended_at IS NOT NULL",
     // The attempts of a Work, and the runs of a scope, newest first. Updates never touch them.
     "CREATE INDEX execution_work ON execution (work, id)",
     "CREATE INDEX execution_scope ON execution (scope, id)",

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::sessions::{Browser, sessions};
 use super::{Reply, TestDaemon};
 use crate::api::openapi::document;
 use crate::api::route::ROUTES;
@@ -119,6 +120,12 @@ fn conforms(reply: &Reply, method: &str, path: &str) {
     }
 }
 
+/// The id of a session that a browser has opened.
+async fn opened(daemon: &TestDaemon) -> String {
+    Browser::logged_in(daemon).await;
+    sessions(daemon).await[0]["id"].as_str().unwrap().to_owned()
+}
+
 #[tokio::test]
 async fn every_answer_of_a_session_is_as_the_document_says() {
     let daemon = TestDaemon::start().await;
@@ -154,10 +161,29 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
     conforms(&daemon.post("/v1/config/apply", &json!({})).await, "post", "/v1/config/apply");
     let cancel = format!("/v1/work/{hanging}/cancel");
     conforms(&daemon.post(&cancel, &json!({})).await, "post", "/v1/work/{id}/cancel");
+    let again = format!("/v1/runs/{run}/again");
+    let body = json!({ "delivery_id": "again" });
+    for status in [202, 200] {
+        let reply = daemon.post(&again, &body).await;
+        assert_eq!(reply.status, status, "{}", reply.text());
+        conforms(&reply, "post", "/v1/runs/{id}/again");
+    }
+    seen.insert(("post", "/v1/runs/{id}/again"));
     seen.extend([
         ("post", "/v1/events/explain"),
         ("post", "/v1/config/apply"),
         ("post", "/v1/work/{id}/cancel"),
+    ]);
+    conforms(&daemon.post("/v1/sessions/codes", &json!({})).await, "post", "/v1/sessions/codes");
+    let session = opened(&daemon).await;
+    conforms(&daemon.get("/v1/sessions").await, "get", "/v1/sessions");
+    let one = format!("/v1/sessions/{session}");
+    conforms(&daemon.unix("DELETE", &one, &[], b"").await, "delete", "/v1/sessions/{id}");
+    conforms(&daemon.unix("DELETE", "/v1/sessions", &[], b"").await, "delete", "/v1/sessions");
+    seen.extend([
+        ("post", "/v1/sessions/codes"),
+        ("delete", "/v1/sessions/{id}"),
+        ("delete", "/v1/sessions"),
     ]);
     assert_eq!(seen.len(), ROUTES.len(), "the session asks everything");
 

@@ -22,8 +22,8 @@ async fn nothing_but_healthz_answers_without_a_token() {
         "/v1/stream",
         "/v1/openapi.json",
         "/metrics",
-        "/",
-        "/nowhere",
+        "/v1/nowhere",
+        "/v1/sessions",
         "/v1/doctor",
     ] {
         let wrong = [("Host", host.as_str()), ("Authorization", "Bearer wrong")];
@@ -32,6 +32,10 @@ async fn nothing_but_healthz_answers_without_a_token() {
             assert_eq!((reply.status, reply.code().as_str()), (401, "unauthorized"), "{path}");
             assert_eq!(reply.header("www-authenticate"), "Bearer");
         }
+    }
+    for path in ["/", "/nowhere", "/login"] {
+        let reply = daemon.tcp("GET", path, &[("Host", &host)], b"").await;
+        assert_eq!((reply.status, reply.code().as_str()), (421, "not_the_page"), "{path}");
     }
     let over_socket = daemon.unix("GET", "/v1/status", &[("Authorization", "Bearer other")], b"").await;
     assert_eq!(over_socket.status, 401, "two tokens are none");

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::TestDaemon;
+use super::{CONFIG, TestDaemon};
+use crate::error_code::ErrorCode;
 
 async fn completed(daemon: &TestDaemon) -> String {
     daemon.emit(&json!({ "scope": "main", "type": "build.finished" })).await;
@@ -89,5 +90,73 @@ async fn cancelling_ends_a_work_and_its_run_once() {
         })
         .await;
     assert_eq!(daemon.fake.started.lock().unwrap().len(), 1);
+    daemon.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn running_again_is_a_new_event_from_the_operator() {
+    let daemon = TestDaemon::start().await;
+    let sent = daemon
+        .emit(&json!({
+            "scope": "main", "type": "build.finished", "payload": [1],
+            "key": { "source": "demo", "external_id": "1" },
+        }))
+        .await;
+    let page = daemon.until("/v1/runs", |page| page["items"][0]["state"] == "completed").await;
+    let path = format!("/v1/runs/{}/again", page["items"][0]["id"].as_str().unwrap());
+    let body = json!({ "delivery_id": "again-1" });
+    let (first, second) = (daemon.post(&path, &body).await, daemon.post(&path, &body).await);
+    assert_eq!((first.status, second.status), (202, 200), "{}", first.text());
+    assert_eq!(
+        (&second.json()["event"], &second.json()["duplicate"]),
+        (&first.json()["event"], &json!(true))
+    );
+    let event = daemon.get_json(&format!("/v1/events/{}", first.json()["event"].as_str().unwrap())).await;
+    for (field, value) in [
+        ("source", json!("core.manual")),
+        ("type", json!("build.finished")),
+        ("scope", json!("main")),
+        ("key", json!({ "source": "demo", "external_id": "1" })),
+        ("payload", json!([1])),
+        ("parent", json!(null)),
+        ("delivery_id", json!("again-1")),
+    ] {
+        assert_eq!(event[field], value, "{field}");
+    }
+    assert_ne!(event["id"], sent["event"]);
+    // Without a name of its own, each one is a new one.
+    assert_eq!(daemon.unix("POST", &path, &[], b"").await.status, 202);
+    assert_eq!(daemon.unix("POST", &path, &[], b"").await.status, 202);
+    assert_eq!(daemon.count("/v1/events?type=build.finished").await, 4);
+    assert_eq!(daemon.post(&path, &json!({ "payload": 1 })).await.code(), "bad_request");
+    assert_eq!(daemon.post("/v1/runs/run_zzzzzzzzzzzzz/again", &json!({})).await.code(), "not_found");
+    daemon.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_goes_on_or_was_started_by_the_runtime_is_not_run_again() {
+    let config = CONFIG.replace(
+        "[[scopes.routes]]\nname = \"hang\"",
+        "[[scopes.routes]]\nname = \"after\"\nhandler = \"match\"\nbinding = \"hang\"\n\
+         config = { types = [\"core.turn.ended\"], work = \"fresh\", kind = \"test.after\" }\n\
+         [[scopes.routes]]\nname = \"hang\"",
+    );
+    let daemon = TestDaemon::start_with(&config).await;
+    daemon.emit(&json!({ "scope": "main", "type": "build.finished" })).await;
+    let is_after = |run: &Value| run["work_kind"] == "test.after" && run["state"] == "running";
+    let runs = daemon.until("/v1/runs", |page| page["items"].as_array().unwrap().iter().any(is_after)).await;
+    let run = runs["items"].as_array().unwrap().iter().find(|run| is_after(run)).unwrap();
+    let path = format!("/v1/runs/{}/again", run["id"].as_str().unwrap());
+    let refused = daemon.post(&path, &json!({})).await;
+    assert_eq!((refused.status, refused.code().as_str()), (409, "work_conflict"));
+    let cancelled =
+        daemon.post(&format!("/v1/work/{}/cancel", run["work"].as_str().unwrap()), &json!({})).await;
+    assert_eq!(cancelled.status, 200, "{}", cancelled.text());
+    let refused = daemon.post(&path, &json!({})).await;
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (ErrorCode::ReservedType.status().as_u16(), "reserved_type")
+    );
+    assert_eq!(daemon.count("/v1/events?source=core.manual").await, 1);
     daemon.running.stop().await.unwrap();
 }

@@ -9,7 +9,8 @@ use serde_json::json;
 use store::Location;
 use tokio_postgres::NoTls;
 
-use super::{CONFIG, TestDaemon, home_in};
+use super::sessions::{Browser, ends, stream};
+use super::{CONFIG, LOOK_AGAIN, SOON, TestDaemon, home_in};
 
 async fn execute(dsn: &str, statement: &str) {
     let (client, connection) = tokio_postgres::connect(dsn, NoTls).await.unwrap();
@@ -18,7 +19,7 @@ async fn execute(dsn: &str, statement: &str) {
 }
 
 /// Runs a test with the location of a database of its own.
-fn on_database(test: impl AsyncFnOnce(Location)) {
+fn on_database(label: &str, test: impl AsyncFnOnce(Location)) {
     let without = std::env::var("OPEN_CONDUIT_TEST_WITHOUT").unwrap_or_default();
     let Ok(server) = std::env::var("OPEN_CONDUIT_TEST_POSTGRES") else {
         let left_out = without.split([',', ' ']).any(|word| word == "postgres");
@@ -26,7 +27,7 @@ fn on_database(test: impl AsyncFnOnce(Location)) {
         return;
     };
     // A schema does for a database of its own, and any kind of connection string can name one.
-    let name = format!("conduit_shared_{}", std::process::id());
+    let name = format!("conduit_{label}_{}", std::process::id());
     let dsn = if server.contains("://") {
         let mark = if server.contains('?') { '&' } else { '?' };
         format!("{server}{mark}options=-csearch_path%3D{name}")
@@ -63,7 +64,7 @@ fn ended(runs: &serde_json::Value, number: usize) -> bool {
 
 #[test]
 fn daemons_share_a_database_and_what_one_accepts_runs_once() {
-    on_database(async |location| {
+    on_database("shared", async |location| {
         let (one, two) = (daemon(&location).await, daemon(&location).await);
         let owner = |daemon: &TestDaemon| daemon.running.daemon().runtime().owns_loops();
         one.until("/v1/status", |_status| owner(&one) || owner(&two)).await;
@@ -93,5 +94,33 @@ fn daemons_share_a_database_and_what_one_accepts_runs_once() {
         assert_eq!(left.get("/v1/status").await.status, 200);
         left.stop().await;
         back.stop().await;
+    });
+}
+
+/// Waits until a browser is answered with a status.
+async fn is_answered(daemon: &TestDaemon, browser: &Browser, status: u16) {
+    let waited = tokio::time::timeout(SOON, async {
+        while browser.get(daemon, "/v1/status").await.status != status {
+            // What another daemon did rings no bell here.
+            drop(tokio::time::timeout(LOOK_AGAIN, std::future::pending::<()>()).await);
+        }
+    });
+    waited.await.unwrap_or_else(|_elapsed| panic!("no {status}"));
+}
+
+#[test]
+fn a_session_that_one_daemon_revokes_ends_at_the_other() {
+    on_database("sessions", async |location| {
+        let (one, two) = (daemon(&location).await, daemon(&location).await);
+        let at_one = Browser::logged_in(&one).await;
+        let at_two = Browser { cookie: at_one.cookie.clone(), ..Browser::new(&two) };
+        assert_ne!(at_one.host, at_two.host, "each home has a name of its own");
+        is_answered(&two, &at_two, 200).await;
+        let stream = stream(&two, &at_two).await;
+        assert_eq!(one.unix("DELETE", "/v1/sessions", &[], b"").await.status, 200);
+        ends(stream).await;
+        is_answered(&two, &at_two, 401).await;
+        one.stop().await;
+        two.stop().await;
     });
 }

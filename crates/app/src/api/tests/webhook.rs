@@ -8,31 +8,35 @@ use tokio::net::TcpStream;
 
 use super::{HOOK_SECRET, JOB_SECRET, Reply, TestDaemon, request, send};
 
-/// HMAC-SHA-256 in hex, written from its definition, so that the tests do not share the code they check.
-fn hmac(secret: &str, body: &[u8]) -> String {
+/// HMAC-SHA-256, written from its definition, so that the tests do not share the code they check.
+pub(super) fn mac(secret: &[u8], body: &[u8]) -> Vec<u8> {
     use sha2::{Digest as _, Sha256};
     let mut key = [0_u8; 64];
-    key[..secret.len()].copy_from_slice(secret.as_bytes());
+    key[..secret.len()].copy_from_slice(secret);
     let pad = |byte: u8| key.map(|key| key ^ byte);
     let inner = Sha256::new().chain_update(pad(0x36)).chain_update(body).finalize();
-    let outer = Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize();
-    outer.iter().fold(String::new(), |mut text, byte| {
+    Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().to_vec()
+}
+
+/// The same in hex.
+fn hmac(secret: &str, body: &[u8]) -> String {
+    mac(secret.as_bytes(), body).iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap();
         text
     })
 }
 
-struct Hook<'a> {
+pub(super) struct Hook<'a> {
     daemon: &'a TestDaemon,
     host: String,
 }
 
 impl<'a> Hook<'a> {
-    fn new(daemon: &'a TestDaemon) -> Self {
+    pub(super) fn new(daemon: &'a TestDaemon) -> Self {
         Self { daemon, host: daemon.hooks().to_string() }
     }
 
-    async fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    pub(super) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let all = [&[("Host", self.host.as_str())], headers].concat();
         send(self.daemon.hooks(), &request("POST", path, &all, body)).await
     }
@@ -53,7 +57,7 @@ impl<'a> Hook<'a> {
     }
 }
 
-async fn events(daemon: &TestDaemon) -> Vec<Value> {
+pub(super) async fn events(daemon: &TestDaemon) -> Vec<Value> {
     let page = daemon.get_json("/v1/events?limit=200").await;
     let events = page["items"].as_array().unwrap().iter();
     events.filter(|event| event["source"] != "core").cloned().collect()

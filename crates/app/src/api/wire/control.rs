@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::KeyBody;
+use super::{KeyBody, ScopeLineBody};
 
 /// What an Event would do. Either the id of an accepted Event, or one described as it would be posted.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +70,15 @@ pub(crate) struct AskedBody {
     pub(crate) answer: String,
 }
 
+/// How a run is run again.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AgainBody {
+    /// The idempotency key of the new Event; a fresh one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) delivery_id: Option<String>,
+}
+
 /// What a cancellation did.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CancelledBody {
@@ -87,6 +96,8 @@ pub(crate) struct ConfigBody {
     pub(crate) applied_at: Option<String>,
     /// The configuration as it is stored: keys sorted, secrets as references.
     pub(crate) config: Option<Value>,
+    /// Its scopes, each below the one that it inherits from. `/v1/scopes` says what holds in them.
+    pub(crate) tree: Vec<ScopeLineBody>,
     /// The file in the home, when there is one.
     pub(crate) file: Option<String>,
     /// Whether the file says something else.
@@ -98,6 +109,8 @@ pub(crate) struct ConfigBody {
 pub(crate) struct PlanBody {
     /// The generation it was compared with.
     pub(crate) generation: i64,
+    /// What the file says, as a digest: an apply that names it puts this in force and nothing else.
+    pub(crate) digest: String,
     pub(crate) changes: Vec<PlanChangeBody>,
     /// What takes effect only when the daemon starts again, in sentences.
     pub(crate) restart_required: Vec<String>,
@@ -123,6 +136,12 @@ pub(crate) struct ApplyBody {
     /// How `config` is written: `toml`, the default, or `json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) format: Option<String>,
+    /// The digest of what is to be applied, as a plan said it. Refused when the text says something else by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) digest: Option<String>,
+    /// The generation that the plan was compared with. Refused when another is in force by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) generation: Option<i64>,
 }
 
 /// What an apply did.
@@ -145,6 +164,40 @@ pub(crate) struct DoctorBody {
     pub(crate) checks: Vec<CheckBody>,
     /// Webhooks to create at their senders.
     pub(crate) webhooks: Vec<WebhookBody>,
+    /// What was measured.
+    pub(crate) figures: FiguresBody,
+}
+
+/// What the daemon measured of itself. What could not be found out is `null`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FiguresBody {
+    /// The memory that is resident.
+    pub(crate) memory_bytes: Option<u64>,
+    /// The database's file.
+    pub(crate) database_bytes: Option<u64>,
+    /// Its write-ahead log.
+    pub(crate) wal_bytes: Option<u64>,
+    /// What is left of the disk of the home and the database.
+    pub(crate) disk_free_bytes: Option<u64>,
+    pub(crate) disk_size_bytes: Option<u64>,
+    /// Clients that follow the change feed.
+    pub(crate) streams_open: i64,
+    /// The oldest Event that may be routed and is not.
+    pub(crate) oldest_unrouted: Option<WaitingBody>,
+    /// The oldest Work that may start and has not.
+    pub(crate) oldest_runnable: Option<WaitingBody>,
+    /// The oldest Work that something keeps from starting.
+    pub(crate) oldest_blocked: Option<WaitingBody>,
+}
+
+/// What has waited for longest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct WaitingBody {
+    /// The Event or the Work.
+    pub(crate) id: String,
+    pub(crate) since: String,
+    /// What it waits for, such as `scope_full:main`, when that is known.
+    pub(crate) reason: Option<String>,
 }
 
 /// One check.

@@ -15,7 +15,7 @@ use crate::cli::failure::{Failure, Stop};
 use crate::client::{Client, Route};
 use crate::error_code::ErrorCode;
 use crate::view::run::took;
-use crate::view::time;
+use crate::view::{event, time};
 
 /// Send an Event
 ///
@@ -104,12 +104,7 @@ fn print_accepted(accepted: &AcceptedBody, context: &Context) -> Result<(), Stop
     if context.out.is_json() {
         return Ok(());
     }
-    let event = &accepted.event;
-    context.out.line(if accepted.duplicate {
-        format!("{event} was accepted before, with the same delivery id. Nothing new happened.")
-    } else {
-        format!("{event} accepted")
-    })
+    context.out.line(event::acceptance(accepted))
 }
 
 fn print_object(accepted: &AcceptedBody, run: Option<&RunBody>, context: &Context) -> Result<(), Stop> {

@@ -8,6 +8,7 @@ use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;
 use crate::client::Route;
 use crate::view::event;
+use crate::view::payload::escaped;
 
 /// Show an Event with its payload and what became of it
 #[derive(Debug, Args)]
@@ -32,7 +33,7 @@ pub(crate) async fn show(args: &ShowArgs, context: &Context) -> Result<Exit, Sto
     }
     if let Some(payload) = body.payload.filter(|payload| !payload.is_null()) {
         out.line("")?;
-        let text = serde_json::to_string_pretty(&payload).expect("a payload is JSON");
+        let text = escaped(&serde_json::to_string_pretty(&payload).expect("a payload is JSON"));
         text.lines().try_for_each(|line| out.line(line))?;
     }
     Ok(Exit::DONE)

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::api::wire::{Page, RunBody};
+use crate::api::wire::{Page, RunBody, RunPage};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;
@@ -27,6 +27,12 @@ pub(crate) struct ListArgs {
     /// Only in this state
     #[arg(long, value_parser = ["launching", "running", "completed", "handoff", "failed", "cancelled"])]
     state: Option<String>,
+    /// Only triggered by an Event of this source, or of one below it
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+    /// Only with this in a key, the trigger's type or source, or the summary; or with an id that begins like it
+    #[arg(long, value_name = "TEXT")]
+    query: Option<String>,
     #[command(flatten)]
     key: KeyArgs,
     #[command(flatten)]
@@ -38,11 +44,28 @@ pub(crate) async fn list(args: &ListArgs, context: &Context) -> Result<Exit, Sto
         .with_some("scope", args.scope.as_ref())
         .with_some("work_kind", args.kind.as_ref())
         .with_some("work", args.work.as_ref())
-        .with_some("state", args.state.as_ref());
-    let page: Page<RunBody> = context.client()?.get(&args.paging.of(args.key.of(route))).await?;
+        .with_some("state", args.state.as_ref())
+        .with_some("trigger_source", args.source.as_ref())
+        .with_some("q", args.query.as_ref());
+    let found: RunPage = context.client()?.get(&args.paging.of(args.key.of(route))).await?;
+    if context.out.is_json() {
+        context.out.object(&found)?;
+        return Ok(Exit::DONE);
+    }
+    let page = Page { items: found.items, next: found.next };
     let nothing =
         "There is no such run. `open-conduit events list` shows what arrived and what became of it.";
+    if let (Some(searched), Some(next), true) = (found.searched, &page.next, page.items.is_empty()) {
+        let more = format!("No run among {searched} matches. Search older ones with --cursor {next}");
+        context.out.sentence(&more)?;
+        return Ok(Exit::DONE);
+    }
     paging::print(context, &page, |runs| table(runs, context), nothing)?;
+    if let Some(searched) = found.searched {
+        context
+            .out
+            .note(&format!("The search looked at {searched} runs, and goes on with older ones there."));
+    }
     Ok(Exit::DONE)
 }
 

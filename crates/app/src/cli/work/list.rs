@@ -47,7 +47,7 @@ fn table(works: &[WorkBody], context: &Context) -> Table {
         let row = WorkRow::new(work, context.now);
         table.row([
             row.id.into(),
-            row.state,
+            row.look.word(),
             row.created.into(),
             row.runs.into(),
             row.kind.into(),

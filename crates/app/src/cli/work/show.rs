@@ -32,11 +32,11 @@ pub(crate) async fn show(args: &ShowArgs, context: &Context) -> Result<Exit, Sto
     let route = Route::new(&["runs"]).with("work", &body.id).with("limit", RUNS_SHOWN);
     let runs: Page<RunBody> = client.get(&route).await?;
     out.fields(&work::fields(&body, context.now))?;
-    let pending = body.pending.unwrap_or_default();
-    if !pending.is_empty() {
+    let inputs = body.pending_inputs.unwrap_or_default();
+    if !inputs.is_empty() {
         out.line("")?;
         out.heading("Pending input")?;
-        pending.iter().try_for_each(|event| out.line(event))?;
+        inputs.iter().try_for_each(|input| out.line(work::input(input)))?;
     }
     if !runs.items.is_empty() {
         out.line("")?;

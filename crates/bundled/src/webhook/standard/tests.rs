@@ -148,6 +148,13 @@ fn a_header_that_is_missing_doubled_or_not_as_signed_is_unauthorized() {
     {
         is_unauthorized(&REFERENCE.request(&[("webhook-timestamp", &[timestamp])]));
     }
+    for (timestamp, taken) in [("0", true), ("+0", false), ("-0", false), ("0000000000000", false)] {
+        let signature = signed(&[7; 24], format!("id.{timestamp}.1").as_bytes());
+        let headers =
+            [("webhook-id", "id"), ("webhook-timestamp", timestamp), ("webhook-signature", &signature)];
+        let received = receive(one(), &request(&headers, b"1"), &KnownSecrets::of("signing", &key_of(24)));
+        assert_eq!(received.is_ok(), taken, "{timestamp} is signed as it is written");
+    }
     let mut changed = REFERENCE.request(&[]);
     changed.body[9] ^= 1;
     is_unauthorized(&changed);
