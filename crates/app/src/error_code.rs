@@ -32,6 +32,7 @@ pub(crate) enum ErrorCode {
     KeyMismatch,
     TerminalWork,
     WorkConflict,
+    CausalRejected,
     ConfigConflict,
     Conflict,
     PayloadTooLarge,
@@ -93,6 +94,7 @@ impl ErrorCode {
         Self::KeyMismatch,
         Self::TerminalWork,
         Self::WorkConflict,
+        Self::CausalRejected,
         Self::ConfigConflict,
         Self::Conflict,
         Self::PayloadTooLarge,
@@ -153,6 +155,7 @@ impl ErrorCode {
             Self::KeyMismatch => "key_mismatch",
             Self::TerminalWork => "terminal_work",
             Self::WorkConflict => "work_conflict",
+            Self::CausalRejected => "causal_rejected",
             Self::ConfigConflict => "config_conflict",
             Self::Conflict => "conflict",
             Self::PayloadTooLarge => "payload_too_large",
@@ -215,6 +218,7 @@ impl ErrorCode {
             | Self::KeyMismatch
             | Self::TerminalWork
             | Self::WorkConflict
+            | Self::CausalRejected
             | Self::ConfigConflict
             | Self::Conflict
             | Self::AlreadyRunning
@@ -272,6 +276,7 @@ impl ErrorCode {
             Self::KeyMismatch => "The key is not the Work's",
             Self::TerminalWork => "The Work has ended",
             Self::WorkConflict => "The Work does not allow it now",
+            Self::CausalRejected => "The chain may not go further",
             Self::ConfigConflict => "Another configuration was applied",
             Self::Conflict => "Changed meanwhile",
             Self::PayloadTooLarge => "The body is too large",

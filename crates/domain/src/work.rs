@@ -209,7 +209,10 @@ impl Work {
             WorkState::Ready => {
                 if self.queue == Queue::Idle {
                     self.queue = self.queue_for_input();
-                    self.queued_at = now;
+                    // One that waits out a failure has waited since then, whatever arrives meanwhile.
+                    if self.queue == Queue::Runnable {
+                        self.queued_at = now;
+                    }
                 }
             }
             WorkState::Running { .. } => {}

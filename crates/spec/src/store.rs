@@ -98,6 +98,7 @@ macro_rules! for_each_store_case {
             runnable_works_stand_in_queue_order
             blocked_works_stand_in_one_list_per_reason
             works_of_a_full_scope_move_together
+            exhausted_works_are_listed
             pending_inputs_stand_in_acceptance_order
             consuming_leaves_later_input_pending
             consumed_input_stays_where_it_is

@@ -180,6 +180,7 @@ impl From<AcceptError> for Failure {
                 AcceptRefusal::ScopeMismatch { .. } => ErrorCode::ScopeMismatch,
                 AcceptRefusal::KeyMismatch(_) => ErrorCode::KeyMismatch,
                 AcceptRefusal::UnknownParent(_) => ErrorCode::UnknownParent,
+                AcceptRefusal::Causal(_) => ErrorCode::CausalRejected,
             },
         };
         Self::new(code, error.to_string())
@@ -192,9 +193,14 @@ impl From<ControlError> for Failure {
             ControlError::Store(store) => return Self::from(store.clone()),
             ControlError::UnknownWork(_) => ErrorCode::UnknownWork,
             ControlError::Refused(WorkRefusal::Terminal { .. }) => ErrorCode::TerminalWork,
-            ControlError::Refused(WorkRefusal::Running | WorkRefusal::NotLive | WorkRefusal::Idle) => {
-                ErrorCode::WorkConflict
-            }
+            ControlError::Refused(
+                WorkRefusal::Running
+                | WorkRefusal::NotLive
+                | WorkRefusal::Idle
+                | WorkRefusal::Ineligible
+                | WorkRefusal::StaleRetry
+                | WorkRefusal::NothingToRetry,
+            ) => ErrorCode::WorkConflict,
         };
         Self::new(code, error.to_string())
     }

@@ -6,13 +6,15 @@ use std::time::Duration;
 use domain::capacity::Blocker;
 use domain::id::ExecutionId;
 use domain::lane::LaneBlock;
+use domain::retry::Eligibility;
 use domain::route::Checkpoint;
 use domain::store::{Snapshot, StoreError};
 use domain::time::Timestamp;
+use domain::work::Work;
 
 use super::failure::Failure;
 use super::server::{Answer, json, read};
-use super::wire::{HeldBody, KeyBody, LeftBody, NeedsBody, QuarantinedBody, StuckBody};
+use super::wire::{ExhaustedBody, HeldBody, KeyBody, LeftBody, NeedsBody, QuarantinedBody, StuckBody};
 use crate::daemon::Daemon;
 
 /// How long a quarantined Event is told about.
@@ -39,6 +41,11 @@ pub(crate) async fn find(daemon: &Daemon) -> Result<NeedsBody, Failure> {
 
 fn needs(tx: &mut dyn Snapshot) -> Result<NeedsBody, StoreError> {
     let mut body = NeedsBody { held: held(tx)?, ..NeedsBody::default() };
+    let exhausted = tx.exhausted(COUNTED_MAX)?;
+    body.exhausted_count = exhausted.len();
+    for work in exhausted.iter().take(NAMED_MAX) {
+        body.exhausted.push(failed_too_often(tx, work)?);
+    }
     let lanes: Vec<LaneBlock> = tx.lane_blocks(COUNTED_MAX)?.into_iter().filter(stands_still).collect();
     body.lanes_count = lanes.len();
     for block in lanes.iter().take(NAMED_MAX) {
@@ -67,12 +74,27 @@ fn needs(tx: &mut dyn Snapshot) -> Result<NeedsBody, StoreError> {
     Ok(body)
 }
 
+fn failed_too_often(tx: &mut dyn Snapshot, work: &Work) -> Result<ExhaustedBody, StoreError> {
+    Ok(ExhaustedBody {
+        work: work.id.to_string(),
+        keys: tx.keys_of(work.id)?.iter().map(KeyBody::from).collect(),
+        failures: work.failures,
+        run: work.eligibility.failed().map(|run| run.to_string()),
+        because: match work.eligibility {
+            Eligibility::Exhausted { because, .. } => because.as_str().to_owned(),
+            Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Due { .. } => String::new(),
+        },
+        since: work.queued_at.to_string(),
+    })
+}
+
 /// Works that wait for something other than room.
 fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
     let mut held = Vec::new();
     for (blocker, works) in tx.blockers(WORKS_MAX)? {
         match blocker {
-            Blocker::ScopeFull(_) => continue,
+            // Room appears by itself, a wait ends by itself, and who failed too often is told about below.
+            Blocker::ScopeFull(_) | Blocker::Backoff(_) | Blocker::Exhausted(_) => continue,
             Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => {}
         }
         let Some(first) = tx.blocked(&blocker, 1)?.first().copied() else { continue };

@@ -9,8 +9,9 @@ use super::cloudevents;
 use super::route::{Operation, ROUTES, Route};
 use super::wire::{
     AcceptedBody, AgainBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody,
-    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PlanBody, Problem, RevokedBody,
-    RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody, TimelineBody, WhyBody, WorkBody,
+    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PlanBody, Problem,
+    RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody, TimelineBody, WhyBody,
+    WorkBody,
 };
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
@@ -178,6 +179,17 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
                 &[200, 202]
             )
         }
+        Operation::RetryWork => {
+            let request = Some(g.subschema_for::<AgainBody>().to_value());
+            answers!(
+                g,
+                "retryWork",
+                "Start the next run of a Work that failed: 202 for a new request, 200 for one that was accepted before",
+                AcceptedBody,
+                request,
+                &[200, 202]
+            )
+        }
         Operation::ApplyConfig => {
             let request = Some(g.subschema_for::<ApplyBody>().to_value());
             answers!(
@@ -194,7 +206,9 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
         Operation::ListWork => answers!(g, "listWork", "List Works, newest first", Page<WorkBody>),
         Operation::ShowWork => answers!(g, "showWork", "Show a Work with its pending input", WorkBody),
         Operation::CancelWork => answers!(g, "cancelWork", "Cancel a Work and its live run", CancelledBody),
-        Operation::ListRuns => answers!(g, "listRuns", "List runs, newest first; a search looks at the newest 10,000", RunPage),
+        Operation::ListRuns => {
+            answers!(g, "listRuns", "List runs, newest first; a search looks at the newest 10,000", RunPage)
+        }
         Operation::Timeline => {
             answers!(g, "timeline", "Show what ran within the last hours, a row for each Work", TimelineBody)
         }

@@ -73,7 +73,9 @@ impl Query {
         if let Some(text) = self.text("key") {
             let halves = text.trim().split_once(' ');
             let (source, external_id) = halves.ok_or_else(|| {
-                Failure::bad("a key is a namespace and an identifier with a space between, such as `github/acme pr/7`")
+                Failure::bad(
+                    "a key is a namespace and an identifier with a space between, such as `github/acme pr/7`",
+                )
             })?;
             return Ok(Some(Key { source: source.parse()?, external_id: external_id.trim().parse()? }));
         }

@@ -18,6 +18,7 @@ pub(crate) enum Operation {
     ListWork,
     ShowWork,
     CancelWork,
+    RetryWork,
     ListRuns,
     Timeline,
     Needs,
@@ -75,7 +76,7 @@ pub(crate) const fn delete<O: Copy>(path: &'static str, operation: O) -> Route<O
 const EMIT: &str = "/v1/events";
 
 /// Every route.
-pub(crate) static ROUTES: [Route; 30] = [
+pub(crate) static ROUTES: [Route; 31] = [
     Route { method: Method::POST, path: EMIT, operation: Operation::EmitEvent, query: &["scope"] },
     get(
         EMIT,
@@ -92,6 +93,7 @@ pub(crate) static ROUTES: [Route; 30] = [
     ),
     get("/v1/work/{id}", Operation::ShowWork, &[]),
     post("/v1/work/{id}/cancel", Operation::CancelWork),
+    post("/v1/work/{id}/retry", Operation::RetryWork),
     get(
         "/v1/runs",
         Operation::ListRuns,

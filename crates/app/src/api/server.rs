@@ -17,7 +17,8 @@ use super::posture::{self, Hosts, Peer, Place};
 use super::query::Query;
 use super::route::{self, Found, Operation, Route};
 use super::{
-    config, doctor, events, explain, metrics, needs, openapi, runs, scopes, sessions, starts, stream, timeline, work,
+    config, doctor, events, explain, metrics, needs, openapi, runs, scopes, sessions, starts, stream,
+    timeline, work,
 };
 use crate::auth::Authority;
 use crate::daemon::Daemon;
@@ -224,6 +225,7 @@ impl Server {
             Operation::ListWork => work::list(daemon, &asked).await,
             Operation::ShowWork => work::show(daemon, &asked).await,
             Operation::CancelWork => work::cancel(daemon, &asked).await,
+            Operation::RetryWork => Box::pin(work::retry(daemon, asked)).await,
             Operation::ListRuns => runs::list(daemon, &asked).await,
             Operation::Timeline => timeline::show(daemon, &asked).await,
             Operation::Needs => needs::show(daemon).await,

@@ -282,7 +282,13 @@ impl TestDaemon {
     }
 
     /// A request over the socket, as the command line sends it.
-    pub(crate) async fn unix(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+    pub(crate) async fn unix(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Reply {
         let mut all = vec![("Host", "localhost"), ("Content-Type", "application/json")];
         let bearer = format!("Bearer {}", self.token);
         all.push(("Authorization", &bearer));

@@ -19,9 +19,9 @@ mod scope;
 
 pub(crate) use control::*;
 pub(crate) use overview::*;
+pub(crate) use scope::*;
 pub(crate) use sequel::*;
 pub(crate) use session::*;
-pub(crate) use scope::*;
 
 /// Reads a value that is there, also when it is `null`: a payload may be.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -202,6 +202,12 @@ pub(crate) struct WorkBody {
     /// The live attempt.
     pub(crate) run: Option<String>,
     pub(crate) attempts: i64,
+    /// How many attempts have failed in a row.
+    #[serde(default)]
+    pub(crate) failures: u32,
+    /// What those failures mean for the next attempt; none when they mean nothing.
+    #[serde(default)]
+    pub(crate) retry: Option<RetryBody>,
     pub(crate) created_at: String,
     pub(crate) ended_at: Option<String>,
     pub(crate) keys: Vec<KeyBody>,
@@ -240,6 +246,8 @@ impl WorkBody {
             blocked_by,
             run,
             attempts: work.attempts,
+            failures: work.failures,
+            retry: RetryBody::of(work.eligibility),
             created_at: work.created_at.to_string(),
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),
@@ -271,6 +279,9 @@ pub(crate) struct RunBody {
     pub(crate) scope: String,
     pub(crate) keys: Vec<KeyBody>,
     pub(crate) attempt: i64,
+    /// The failed run that it repeats.
+    #[serde(default)]
+    pub(crate) retry_of: Option<String>,
     pub(crate) epoch: i64,
     /// `launching`, `running`, `completed`, `handoff`, `failed` or `cancelled`.
     pub(crate) state: String,
@@ -317,6 +328,7 @@ impl RunBody {
             scope: execution.scope.to_string(),
             keys: keys.iter().map(KeyBody::from).collect(),
             attempt: execution.attempt.number(),
+            retry_of: execution.retry_of.map(|failed| failed.to_string()),
             epoch: execution.epoch.number(),
             state: execution.state.as_str().to_owned(),
             trigger: TriggerBody {

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use domain::id::WorkId;
+use domain::delivery::Acceptance;
+use domain::id::{IdMaker, WorkId};
 use domain::store::{ExecutionFilter, Snapshot, StoreError, WorkFilter};
+use domain::text::DeliveryId;
 use domain::work::Work;
+use hyper::StatusCode;
 
+use super::events;
 use super::failure::Failure;
 use super::query::{self, Cursor, Query};
 use super::resolve;
 use super::server::{Answer, Asked, json, read};
-use super::wire::{CancelledBody, Page, PendingInputBody, WorkBody};
+use super::wire::{AcceptedBody, AgainBody, CancelledBody, Page, PendingInputBody, WorkBody};
 use crate::daemon::Daemon;
 
 /// The most pending inputs that are named.
@@ -87,6 +91,40 @@ pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<WorkBody, Failure
         Ok(body)
     })
     .await
+}
+
+/// Starts the next run of a Work that failed: 202 for a new request, 200 for one that was accepted before.
+pub(crate) async fn retry(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
+    let id = asked.id().to_owned();
+    let body: AgainBody = asked.json_or_empty().await?;
+    let delivery_id = body.delivery_id.as_deref().map(DeliveryId::new).transpose()?;
+    let accepted = try_again(daemon, &id, delivery_id).await?;
+    let mut response = json(&accepted);
+    *response.status_mut() = if accepted.duplicate { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok(response)
+}
+
+/// Asks for the next run of a Work that failed. The same delivery id asks once.
+///
+/// # Errors
+/// `work_conflict` when it runs or its last run did not fail, `terminal_work` when it has ended, `not_found`,
+/// `ambiguous_id`, and what writing to the store answers.
+pub(crate) async fn try_again(
+    daemon: &Daemon,
+    text: &str,
+    delivery_id: Option<DeliveryId>,
+) -> Result<AcceptedBody, Failure> {
+    let text = text.to_owned();
+    let id = read(daemon, "work", move |tx| resolve::work(tx, &text)).await?;
+    let delivery_id =
+        delivery_id.unwrap_or_else(|| events::fresh_delivery_id(daemon.store().ids(IdMaker::event)));
+    let acceptance = daemon.runtime().retry(id, delivery_id).await?;
+    tracing::info!(work = %id, event = %acceptance.event(), "an operator asked for the next run of a Work");
+    Ok(AcceptedBody {
+        event: acceptance.event().to_string(),
+        sequence: acceptance.sequence().number(),
+        duplicate: matches!(acceptance, Acceptance::Duplicate { .. }),
+    })
 }
 
 /// Cancels a Work and its live run.

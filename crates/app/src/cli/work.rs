@@ -9,12 +9,14 @@ use super::failure::Stop;
 mod list;
 mod show;
 mod cancel;
+mod retry;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WorkCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Cancel(cancel::CancelArgs),
+    Retry(retry::RetryArgs),
 }
 
 pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit, Stop> {
@@ -22,5 +24,6 @@ pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit,
         WorkCommand::List(args) => list::list(&args, context).await,
         WorkCommand::Show(args) => show::show(&args, context).await,
         WorkCommand::Cancel(args) => cancel::cancel(&args, context).await,
+        WorkCommand::Retry(args) => retry::retry(&args, context).await,
     }
 }

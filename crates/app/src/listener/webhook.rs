@@ -166,8 +166,7 @@ fn refused(receiver: &Receiver, refusal: IngressRefusal) -> Failure {
         }
         IngressRefusal::Unauthorized => {
             tracing::info!(%scope, %entry, "a webhook had a missing or wrong signature");
-            let detail =
-                "the signature is missing, too old or does not match; compare the secret and the clock at both ends";
+            let detail = "the signature is missing, too old or does not match; compare the secret and the clock at both ends";
             Failure::new(ErrorCode::Unauthorized, detail)
         }
         IngressRefusal::Malformed(reason) => {

@@ -33,6 +33,8 @@ pub(crate) enum Page {
     AskCancel,
     /// Its button.
     Cancel,
+    /// The button that starts the next run of a Work that failed.
+    Retry,
     /// The list of Events.
     Events,
     /// The form for sending one.
@@ -83,6 +85,7 @@ impl Page {
             | Self::Again
             | Self::AskCancel
             | Self::Cancel
+            | Self::Retry
             | Self::Events
             | Self::NewEvent
             | Self::EmitEvent
@@ -114,6 +117,7 @@ static PAGES: &[Route<Page>] = &[
     post("/runs/{id}/again", Page::Again),
     get("/work/{id}/cancel", Page::AskCancel, &[]),
     post("/work/{id}/cancel", Page::Cancel),
+    post("/work/{id}/retry", Page::Retry),
     get("/assets/{name}", Page::Asset, &[]),
     get("/login", Page::Login, &["code", "next"]),
     post("/login", Page::LogIn),

@@ -1,12 +1,15 @@
 //! One Work: what it is about, what moves it next, its runs, and what waits for the next of them.
 
 use askama::Template;
+use domain::text::DeliveryId;
 
 use super::Visit;
 use super::events::query;
+use super::form::Form;
 use super::frame::{Frame, Place};
 use super::html;
 use crate::api::query::Query;
+use crate::api::runs::Again;
 use crate::api::server::Answer;
 use crate::api::wire::{PendingInputBody, RunBody, WorkBody};
 use crate::api::{runs, work};
@@ -17,6 +20,8 @@ use crate::view::payload::spelled;
 use crate::view::said::{self, Part};
 use crate::view::{run, time};
 
+/// The field with the name of a request.
+const DELIVERY: &str = "delivery_id";
 /// How many of its runs are shown.
 const RUNS_SHOWN: &str = "50";
 
@@ -29,6 +34,8 @@ struct Shown {
     name: String,
     look: Look,
     is_live: bool,
+    /// The name of a request for its next run, when one may be made.
+    retry: Option<String>,
     /// What moves it next, or how it ended.
     mover: Vec<Part>,
     kind: String,
@@ -87,6 +94,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         name,
         look: view::work::look(&body),
         is_live: body.ended_at.is_none(),
+        retry: view::work::can_retry(&body).then(|| Again::fresh_delivery_id(&visit.daemon).to_string()),
         mover: said::parts(&view::work::end(&body).unwrap_or_else(|| view::work::mover(&body)), clock),
         lifecycle: view::work::lifecycle(&body.lifecycle).to_owned(),
         keys: keys(&body),
@@ -101,6 +109,15 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         kind: body.kind,
         scope: body.scope,
     })
+}
+
+/// Asks for the next run of a Work that failed.
+pub(super) async fn retry(visit: &Visit) -> Answer {
+    let form = Form::read(visit, &[DELIVERY])?;
+    let delivery_id = DeliveryId::new(form.need(DELIVERY)?)?;
+    let id = visit.asked.id();
+    work::try_again(&visit.daemon, id, Some(delivery_id)).await?;
+    Ok(html::see(&format!("/work/{id}")))
 }
 
 fn keys(body: &WorkBody) -> Vec<Key> {

@@ -7,6 +7,8 @@ use super::{Tone, Word};
 pub(crate) enum Family {
     /// It goes on.
     Run,
+    /// It goes on by itself at a time.
+    Wait,
     /// It went well.
     Done,
     /// It went wrong.
@@ -58,6 +60,7 @@ impl Look {
     pub(crate) const fn class(&self) -> &'static str {
         match self.family {
             Family::Run => "run live",
+            Family::Wait => "wait",
             Family::Done => "done",
             Family::Fail => "fail",
             Family::Need => "need",
@@ -69,7 +72,7 @@ impl Look {
     /// The word in its tone.
     pub(crate) fn word(&self) -> Word {
         let tone = match self.family {
-            Family::Run => Tone::Active,
+            Family::Run | Family::Wait => Tone::Active,
             Family::Done => Tone::Good,
             Family::Fail | Family::Need | Family::Odd => Tone::Bad,
             Family::Idle => Tone::Quiet,

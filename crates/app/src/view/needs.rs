@@ -7,7 +7,7 @@ use super::clock::{Clock, Moment};
 use super::payload::spelled;
 use super::run::line::clipped;
 use super::{count, event, key, work};
-use crate::api::wire::{HeldBody, KeyBody, LeftBody, NeedsBody, QuarantinedBody, StuckBody};
+use crate::api::wire::{ExhaustedBody, HeldBody, KeyBody, LeftBody, NeedsBody, QuarantinedBody, StuckBody};
 
 /// Letters of a reason that a line has room for.
 const REASON_LETTERS: usize = 240;
@@ -42,6 +42,13 @@ pub(crate) struct Action {
 /// Everything that waits, a line each. What is of one kind and cannot be named any more shares one.
 pub(crate) fn needs(body: &NeedsBody, clock: &Clock) -> Vec<Need> {
     let mut needs: Vec<Need> = body.held.iter().map(|held| of_held(held, clock)).collect();
+    needs.extend(body.exhausted.iter().map(|failed| of_exhausted(failed, clock)));
+    needs.extend(others(
+        body.exhausted_count,
+        body.exhausted.len(),
+        "Work failed too often",
+        "Works failed too often",
+    ));
     needs.extend(body.lanes.iter().map(|stuck| of_lane(stuck, clock)));
     needs.extend(others(
         body.lanes_count,
@@ -112,6 +119,26 @@ fn of_held(held: &HeldBody, clock: &Clock) -> Need {
         since: Some(clock.moment(&held.since)),
         then: work::blocked(&held.reason).replace('`', ""),
         action: Some(Action { name: "See the configuration", path: "/config".to_owned() }),
+    }
+}
+
+fn of_exhausted(failed: &ExhaustedBody, clock: &Clock) -> Need {
+    let times = count(i64::from(failed.failures), "time", "times");
+    let why = match failed.because.as_str() {
+        "causal_bounds" => "Its chain may not go further, so it is not tried again by itself.",
+        _budget => "Its failure budget is used up, so it is not tried again by itself.",
+    };
+    Need {
+        ask: format!("{} failed {times} in a row", name(&failed.keys, &failed.work)),
+        path: failed
+            .run
+            .as_ref()
+            .map_or_else(|| format!("/work/{}", failed.work), |run| format!("/runs/{run}")),
+        why: why.to_owned(),
+        since_word: "Since",
+        since: Some(clock.moment(&failed.since)),
+        then: "Input waits and stays in order.".to_owned(),
+        action: Some(Action { name: "Retry", path: format!("/work/{}", failed.work) }),
     }
 }
 

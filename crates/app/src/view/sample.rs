@@ -1,6 +1,8 @@
 //! Bodies for the tests of the views, with ids that a reader can follow.
 
-use crate::api::wire::{CheckpointBody, EventBody, KeyBody, LaneBody, RedeliveryBody, RunBody, StartBody, TriggerBody};
+use crate::api::wire::{
+    CheckpointBody, EventBody, KeyBody, LaneBody, RedeliveryBody, RunBody, StartBody, TriggerBody,
+};
 
 /// A moment of the samples.
 const AT: &str = "2026-03-10T12:00:00.25Z";
@@ -80,6 +82,7 @@ pub(super) fn run() -> RunBody {
         scope: "main".to_owned(),
         keys: vec![KeyBody { source: "hook/ci".to_owned(), external_id: "build/7".to_owned() }],
         attempt: 2,
+        retry_of: None,
         epoch: 2,
         state: "failed".to_owned(),
         trigger: TriggerBody {

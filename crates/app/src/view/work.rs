@@ -39,12 +39,26 @@ impl WorkRow {
 pub(crate) fn look(work: &WorkBody) -> Look {
     let look = look::state(&work.state);
     match (work.state.as_str(), work.queue.as_str()) {
+        ("ready", _) if waits(work, "backoff") => look.but("retrying").of(Family::Wait, "i-retry"),
+        ("ready", _) if waits(work, "exhausted") => look.but("failed too often").of(Family::Need, "i-held"),
         ("ready", "runnable") => look.but("queued"),
         ("ready", "blocked") if is_held(work) => look.but("blocked").of(Family::Need, "i-held"),
         ("ready", "blocked") => look.but("blocked").of(Family::Idle, "i-wait"),
         ("ready", _idle) => look.but("idle"),
         _other => look,
     }
+}
+
+/// Whether its failures mean this for its next run.
+fn waits(work: &WorkBody, state: &str) -> bool {
+    work.retry.as_ref().is_some_and(|retry| retry.state == state)
+}
+
+/// Whether an operator may ask for its next run: the last one failed, and nothing runs or is queued.
+pub(crate) fn can_retry(work: &WorkBody) -> bool {
+    let failed =
+        work.last_run.as_ref().is_some_and(|run| matches!(run.state.as_str(), "failed" | "cancelled"));
+    work.state == "ready" && work.queue != "runnable" && failed
 }
 
 /// Everything there is to say about a Work.
@@ -88,6 +102,7 @@ pub(crate) fn input(input: &PendingInputBody) -> String {
 /// What will move the Work, in one sentence.
 pub(crate) fn mover(work: &WorkBody) -> String {
     match (work.state.as_str(), work.queue.as_str()) {
+        ("ready", _) if waits(work, "backoff") || waits(work, "exhausted") => failing(work),
         ("running", _) => match &work.run {
             Some(run) => format!("{run} is at it."),
             None => "A run is at it.".to_owned(),
@@ -96,6 +111,21 @@ pub(crate) fn mover(work: &WorkBody) -> String {
         ("ready", "blocked") => blocked(work.blocked_by.as_deref().unwrap_or("?")),
         ("ready", _idle) => "Its next input starts a run.".to_owned(),
         (_ended, _) => "Nothing: it has ended.".to_owned(),
+    }
+}
+
+/// What becomes of a Work whose last run failed.
+fn failing(work: &WorkBody) -> String {
+    let times = super::count(i64::from(work.failures), "time", "times");
+    let due = work.retry.as_ref().and_then(|retry| retry.due_at.as_deref());
+    match due {
+        Some(due) => {
+            let due = time::absolute(due);
+            format!("It failed {times} in a row and is tried again at {due}; `work retry` does it now.")
+        }
+        None => format!(
+            "It failed {times} in a row and is not tried again by itself; `work retry` starts its next run."
+        ),
     }
 }
 
@@ -122,6 +152,10 @@ pub(crate) fn blocked(reason: &str) -> String {
         Some(("scope_disabled", scope)) => format!("It starts when scope `{scope}` is enabled again."),
         Some(("unconfigured", scope)) => {
             format!("It starts when the configuration has its scope `{scope}` and its binding again.")
+        }
+        Some(("backoff", _scope)) => "It is tried again when its wait after a failure is over.".to_owned(),
+        Some(("exhausted", _scope)) => {
+            "It failed too often in a row; `work retry` starts its next run.".to_owned()
         }
         // A later daemon may know more reasons.
         Some(_) | None => format!("It waits for `{reason}`."),
@@ -169,6 +203,6 @@ pub(crate) fn cancel_effects(work: &WorkBody) -> Vec<CancelEffect> {
 
 /// Whether only an operator can clear what a blocked Work waits for.
 pub(crate) fn is_held(work: &WorkBody) -> bool {
-    work.queue == "blocked"
-        && work.blocked_by.as_deref().is_some_and(|reason| !reason.starts_with("scope_full:"))
+    let moves_by_itself = |reason: &str| reason.starts_with("scope_full:") || reason.starts_with("backoff:");
+    work.queue == "blocked" && work.blocked_by.as_deref().is_some_and(|reason| !moves_by_itself(reason))
 }

@@ -43,6 +43,9 @@ pub trait WorkReads {
     /// Every reason that Works wait for, with how many do, counted up to `limit` each.
     fn blockers(&mut self, limit: u32) -> Result<Vec<(Blocker, u32)>, StoreError>;
 
+    /// Works that failed too often in a row, in the order in which they did, at most `limit`.
+    fn exhausted(&mut self, limit: u32) -> Result<Vec<Work>, StoreError>;
+
     /// Works, newest first, at most `limit`.
     fn works(&mut self, filter: &WorkFilter, limit: u32) -> Result<Vec<Work>, StoreError>;
 

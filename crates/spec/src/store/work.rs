@@ -60,6 +60,33 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
     assert_eq!(read(store, |snapshot| snapshot.work(WorkId::from_number(51))).await, None);
 }
 
+/// Works that failed too often are found, longest first, and those that wait or run on are not.
+pub async fn exhausted_works_are_listed(driver: &impl StoreDriver) {
+    let failed = ExecutionId::from_number(9);
+    let exhausted = |number, at, because| Work {
+        eligibility: Eligibility::Exhausted { failed, because },
+        failures: 3,
+        queue: Queue::Idle,
+        queued_at: second(at),
+        ..work(number)
+    };
+    let written = [
+        work(1),
+        exhausted(2, 50, Exhaustion::Budget),
+        exhausted(3, 40, Exhaustion::Causal),
+        Work {
+            eligibility: Eligibility::Backoff { failed, due_at: second(9) },
+            queue: Queue::Idle,
+            ..work(4)
+        },
+    ];
+    let list = written.clone();
+    write(driver.store(), move |tx| list.iter().try_for_each(|work| tx.insert_work(work))).await;
+    let found = read(driver.store(), |snapshot| snapshot.exhausted(9)).await;
+    assert_eq!(found, [written[2].clone(), written[1].clone()]);
+    assert_eq!(read(driver.store(), |snapshot| snapshot.exhausted(1)).await.len(), 1);
+}
+
 /// A key belongs to one Work for ever: nobody gets it twice, its owner included.
 pub async fn key_belongs_to_one_work_for_ever(driver: &impl StoreDriver) {
     let store = driver.store();

@@ -197,6 +197,7 @@ const FIRST: &[&str] = &[
     ) {table}",
     "CREATE INDEX work_runnable ON work (queued_at, id) WHERE queue = 1",
     "CREATE INDEX work_blocked ON work (blocker, queued_at, id) WHERE queue = 2",
+    "CREATE INDEX work_exhausted ON work (queued_at, id) WHERE eligibility > 2",
     // Lists by scope, newest first. Updates never touch it.
     "CREATE INDEX work_scope ON work (scope, id)",
     "CREATE TABLE work_key (

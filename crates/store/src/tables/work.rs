@@ -67,6 +67,11 @@ static NEXT_BLOCKER: Sql = Sql::new(
     "work",
     "SELECT blocker FROM work WHERE queue = 2 AND blocker > $1 ORDER BY blocker LIMIT 1",
 );
+static EXHAUSTED: Sql = Sql::new(
+    "find Works that failed too often",
+    "work",
+    select!(" WHERE eligibility > 2 ORDER BY queued_at, id LIMIT $1"),
+);
 static INSERT: Sql = Sql::new(
     "create a Work",
     "work",
@@ -260,6 +265,10 @@ impl WorkReads for Transaction<'_> {
         Ok(found)
     }
 
+    fn exhausted(&mut self, rows: u32) -> Result<Vec<Work>, StoreError> {
+        self.db.many(&EXHAUSTED, &[limit(rows)], decode)
+    }
+
     fn works(&mut self, filter: &WorkFilter, limit: u32) -> Result<Vec<Work>, StoreError> {
         let state = match filter.state.as_deref().map(code::work_state_word) {
             None => None,
@@ -400,7 +409,7 @@ impl WorkWrites for Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK_RUNNABLE, BLOCKED, COUNT_RUNNABLE, NEXT_BLOCKER, RUNNABLE};
+    use super::{BLOCK_RUNNABLE, BLOCKED, COUNT_RUNNABLE, EXHAUSTED, NEXT_BLOCKER, RUNNABLE};
     use crate::tables::plan::assert_uses;
 
     #[test]
@@ -410,5 +419,6 @@ mod tests {
         assert_uses(&COUNT_RUNNABLE, "work_runnable");
         assert_uses(&BLOCKED, "work_blocked");
         assert_uses(&NEXT_BLOCKER, "work_blocked");
+        assert_uses(&EXHAUSTED, "work_exhausted");
     }
 }

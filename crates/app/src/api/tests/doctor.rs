@@ -69,7 +69,7 @@ async fn an_event_that_nothing_routes_is_found() {
                 scope: ScopeName::known("main"),
                 key: None,
                 work: None,
-                causation: Causation { parent: None, root: id, depth: 0 },
+                causation: Causation::root(id, domain::causal::Bounds { max_depth: 32, per_minute: 128 }),
                 emitted_by: None,
                 occurred_at: None,
                 accepted_at: tx.now(),

@@ -117,6 +117,12 @@ impl From<&Execution> for TimelineRunBody {
 pub(crate) struct NeedsBody {
     /// Works that nothing but a person can let go on.
     pub(crate) held: Vec<HeldBody>,
+    /// Works that failed too often in a row, longest first.
+    #[serde(default)]
+    pub(crate) exhausted: Vec<ExhaustedBody>,
+    /// Counted up to 100.
+    #[serde(default)]
+    pub(crate) exhausted_count: usize,
     /// Events that cannot be routed, and keep what follows them waiting.
     pub(crate) lanes: Vec<StuckBody>,
     /// Counted up to 100.
@@ -133,6 +139,20 @@ pub(crate) struct NeedsBody {
     pub(crate) stranded: Vec<LeftBody>,
     /// Counted up to 100.
     pub(crate) stranded_count: usize,
+}
+
+/// A Work that is not tried again by itself.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ExhaustedBody {
+    pub(crate) work: String,
+    pub(crate) keys: Vec<KeyBody>,
+    /// How many of its attempts failed in a row.
+    pub(crate) failures: u32,
+    /// The attempt that failed last.
+    pub(crate) run: Option<String>,
+    /// `failure_budget` or `causal_bounds`.
+    pub(crate) because: String,
+    pub(crate) since: String,
 }
 
 /// Works that are held for one reason.

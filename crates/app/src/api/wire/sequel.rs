@@ -3,6 +3,7 @@
 use domain::event::Event;
 use domain::execution::Execution;
 use domain::input::Input;
+use domain::retry::Eligibility;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,33 @@ impl From<runtime::why::LedTo> for LedToBody {
             pending: led.pending,
             events: led.events.iter().map(event).collect(),
         }
+    }
+}
+
+/// What the failures of a Work mean for its next attempt.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct RetryBody {
+    /// `backoff` while a wait goes on, `due` once it is over, `exhausted` when only an operator starts the next
+    /// attempt.
+    pub(crate) state: String,
+    /// The attempt that failed.
+    pub(crate) run: String,
+    /// When the wait is over.
+    pub(crate) due_at: Option<String>,
+    /// Why it is exhausted: `failure_budget` or `causal_bounds`.
+    pub(crate) because: Option<String>,
+}
+
+impl RetryBody {
+    pub(crate) fn of(eligibility: Eligibility) -> Option<Self> {
+        let (state, due_at, because) = match eligibility {
+            Eligibility::Clear => return None,
+            Eligibility::Backoff { due_at, .. } => ("backoff", Some(due_at.to_string()), None),
+            Eligibility::Due { .. } => ("due", None, None),
+            Eligibility::Exhausted { because, .. } => ("exhausted", None, Some(because.as_str().to_owned())),
+        };
+        let run = eligibility.failed()?.to_string();
+        Some(Self { state: state.to_owned(), run, due_at, because })
     }
 }
 
