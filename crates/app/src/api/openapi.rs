@@ -9,8 +9,9 @@ use super::cloudevents;
 use super::route::{Operation, ROUTES, Route};
 use super::wire::{
     AcceptedBody, AgainBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody,
-    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PlanBody, Problem, RevokedBody,
-    RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody, TimelineBody, WhyBody, WorkBody,
+    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PlanBody, Problem,
+    RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody, TimelineBody, WhyBody,
+    WorkBody,
 };
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
@@ -142,6 +143,7 @@ fn other(id: &'static str, summary: &'static str, kind: &'static str) -> Describ
     Described { id, summary, request: None, statuses: &[200], content: Content::Other(kind) }
 }
 
+#[expect(clippy::too_many_lines, reason = "it is a table, with a row for each operation")]
 fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
     match operation {
         Operation::EmitEvent => {
@@ -194,7 +196,9 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
         Operation::ListWork => answers!(g, "listWork", "List Works, newest first", Page<WorkBody>),
         Operation::ShowWork => answers!(g, "showWork", "Show a Work with its pending input", WorkBody),
         Operation::CancelWork => answers!(g, "cancelWork", "Cancel a Work and its live run", CancelledBody),
-        Operation::ListRuns => answers!(g, "listRuns", "List runs, newest first; a search looks at the newest 10,000", RunPage),
+        Operation::ListRuns => {
+            answers!(g, "listRuns", "List runs, newest first; a search looks at the newest 10,000", RunPage)
+        }
         Operation::Timeline => {
             answers!(g, "timeline", "Show what ran within the last hours, a row for each Work", TimelineBody)
         }

@@ -310,8 +310,7 @@ fn axis(stretch: Stretch, clock: &Clock, bands: &[Band]) -> (Vec<Tick>, Vec<Axis
             let x = stretch.share(at);
             let is_midnight = local.hour() == 0 && local.minute() == 0;
             ticks.push(Tick { x: Share(x), is_midnight });
-            let is_free = x >= WORDS_APART / 2
-                && x <= WHOLE - WORDS_APART
+            let is_free = (WORDS_APART / 2..=WHOLE - WORDS_APART).contains(&x)
                 && down.is_none_or(|down| (down - x).abs() >= WORDS_APART);
             if is_free {
                 let text = local.strftime(if is_midnight { "%a %-d" } else { "%H:%M" }).to_string();
