@@ -179,8 +179,8 @@ async fn exchange(
 ) -> Option<(u16, Vec<u8>)> {
     stream.write_all(request.as_bytes()).await.ok()?;
     let mut answer = Vec::with_capacity(1024);
+    let mut part = vec![0; 16 << 10];
     loop {
-        let mut part = [0; 16 << 10];
         let read = stream.read(&mut part).await.ok()?;
         if read == 0 {
             return None;

@@ -88,12 +88,14 @@ pub(crate) fn queues(status: &StatusBody, figures: &FiguresBody) -> Vec<Fact> {
     let mut facts = vec![
         Fact::new("Running", some(running, "run", "runs")),
         Fact::new("To start", at_most(status.runnable, "Work", "Works"))
-            .more(oldest(&figures.oldest_runnable)),
+            .more(oldest(figures.oldest_runnable.as_ref())),
         Fact::new("To route", at_most(status.unrouted, "Event", "Events"))
-            .more(oldest(&figures.oldest_unrouted)),
+            .more(oldest(figures.oldest_unrouted.as_ref())),
     ];
     let blocked: u32 = status.blocked.iter().map(|blocked| blocked.works).sum();
-    facts.push(Fact::new("Blocked", at_most(blocked, "Work", "Works")).more(oldest(&figures.oldest_blocked)));
+    facts.push(
+        Fact::new("Blocked", at_most(blocked, "Work", "Works")).more(oldest(figures.oldest_blocked.as_ref())),
+    );
     facts
 }
 
@@ -106,8 +108,8 @@ pub(crate) fn blocked(status: &StatusBody) -> Vec<String> {
     status.blocked.iter().map(|blocked| sentence(&blocked.reason, blocked.works)).collect()
 }
 
-fn oldest(waiting: &Option<WaitingBody>) -> String {
-    waiting.as_ref().map_or_else(String::new, |oldest| {
+fn oldest(waiting: Option<&WaitingBody>) -> String {
+    waiting.map_or_else(String::new, |oldest| {
         format!("{} has waited for longest, since {}.", oldest.id, time::absolute(&oldest.since))
     })
 }
@@ -127,7 +129,7 @@ fn some(number: i64, one: &str, more: &str) -> String {
 /// A figure of the store as people read it.
 fn figure(name: &str, value: &str) -> String {
     match (name, value, value.parse::<i64>()) {
-        ("synchronous", "0", _) | ("wal_autocheckpoint", "0", _) => "off".to_owned(),
+        ("synchronous" | "wal_autocheckpoint", "0", _) => "off".to_owned(),
         ("synchronous", "1", _) => "normal".to_owned(),
         ("synchronous", "2", _) => "full".to_owned(),
         ("synchronous", "3", _) => "extra".to_owned(),

@@ -229,7 +229,7 @@ fn together<'r>(runs: &[(i64, i64, &'r TimelineRunBody)], gap: i64) -> Vec<Group
 
 fn shown(state: &str) -> Shown {
     match look::state(state).family {
-        Family::Run => Shown::Run,
+        Family::Run | Family::Wait => Shown::Run,
         Family::Done => Shown::Done,
         Family::Fail => Shown::Fail,
         Family::Need | Family::Idle | Family::Odd => Shown::Other,
@@ -310,8 +310,7 @@ fn axis(stretch: Stretch, clock: &Clock, bands: &[Band]) -> (Vec<Tick>, Vec<Axis
             let x = stretch.share(at);
             let is_midnight = local.hour() == 0 && local.minute() == 0;
             ticks.push(Tick { x: Share(x), is_midnight });
-            let is_free = x >= WORDS_APART / 2
-                && x <= WHOLE - WORDS_APART
+            let is_free = (WORDS_APART / 2..=WHOLE - WORDS_APART).contains(&x)
                 && down.is_none_or(|down| (down - x).abs() >= WORDS_APART);
             if is_free {
                 let text = local.strftime(if is_midnight { "%a %-d" } else { "%H:%M" }).to_string();

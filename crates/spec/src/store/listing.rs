@@ -300,7 +300,7 @@ pub async fn outlines_say_what_people_remember(driver: &impl StoreDriver) {
     assert_eq!(found[0], [third.clone(), second.clone(), outline(1)]);
     assert_eq!(found[1], [third.clone(), second]);
     assert_eq!(found[2], [outline(1)]);
-    assert_eq!(found[3], [third.clone()]);
+    assert_eq!(found[3], std::slice::from_ref(&third));
     assert_eq!(found[4], [third, outline(1)]);
 }
 

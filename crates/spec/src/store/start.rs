@@ -29,7 +29,7 @@ pub async fn starts_read_back_as_noted(driver: &impl StoreDriver) {
             Ok(tx.now())
         };
         times.push(write(store, noted).await);
-        driver.advance(Duration::from_secs(60));
+        driver.advance(Duration::from_mins(1));
     }
     let found = starts(store, StartFilter::default(), 9).await;
     let noted: Vec<_> =

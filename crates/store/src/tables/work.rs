@@ -67,7 +67,7 @@ static NEXT_BLOCKER: Sql = Sql::new(
     "work",
     "SELECT blocker FROM work WHERE queue = 2 AND blocker > $1 ORDER BY blocker LIMIT 1",
 );
-static EXHAUSTED: Sql = Sql::new(
+static FAILED_TOO_OFTEN: Sql = Sql::new(
     "find Works that failed too often",
     "work",
     select!(" WHERE eligibility > 2 ORDER BY queued_at, id LIMIT $1"),
@@ -266,7 +266,7 @@ impl WorkReads for Transaction<'_> {
     }
 
     fn exhausted(&mut self, rows: u32) -> Result<Vec<Work>, StoreError> {
-        self.db.many(&EXHAUSTED, &[limit(rows)], decode)
+        self.db.many(&FAILED_TOO_OFTEN, &[limit(rows)], decode)
     }
 
     fn works(&mut self, filter: &WorkFilter, limit: u32) -> Result<Vec<Work>, StoreError> {
@@ -409,7 +409,7 @@ impl WorkWrites for Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK_RUNNABLE, BLOCKED, COUNT_RUNNABLE, EXHAUSTED, NEXT_BLOCKER, RUNNABLE};
+    use super::{BLOCK_RUNNABLE, BLOCKED, COUNT_RUNNABLE, FAILED_TOO_OFTEN, NEXT_BLOCKER, RUNNABLE};
     use crate::tables::plan::assert_uses;
 
     #[test]
@@ -419,6 +419,6 @@ mod tests {
         assert_uses(&COUNT_RUNNABLE, "work_runnable");
         assert_uses(&BLOCKED, "work_blocked");
         assert_uses(&NEXT_BLOCKER, "work_blocked");
-        assert_uses(&EXHAUSTED, "work_exhausted");
+        assert_uses(&FAILED_TOO_OFTEN, "work_exhausted");
     }
 }

@@ -160,9 +160,18 @@ fn report(still: &Still, checks: &mut Checks) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::time::Duration;
 
+    use domain::capacity::Blocker;
+    use domain::event::{Causation, Event, Payload};
+    use domain::id::{EventId, WorkId};
+    use domain::lane::LaneId;
+    use domain::store::{StoreError, Tx, Unrouted};
+    use domain::text::{DeliveryId, EventType, ScopeName, SourceName, WorkKind};
     use domain::time::Timestamp;
+    use domain::work::{Lifecycle, Queue, Work};
+    use store::Location;
 
     use super::{Checks, Head, Heads, STILL_AFTER, Still, report, still};
 
@@ -201,5 +210,59 @@ mod tests {
         let levels: Vec<&str> = checks.0.iter().map(|check| check.level.as_str()).collect();
         assert_eq!(levels, ["warning", "warning", "warning", "ok", "ok", "ok"]);
         assert!(checks.0[0].sentence.starts_with("ev has waited 3 min and"), "{}", checks.0[0].sentence);
+    }
+    /// Leaves an Event that can be routed and is not.
+    fn leave_event(tx: &mut dyn Tx) -> Result<(), StoreError> {
+        let id = EventId::from_number(7);
+        let event = Event {
+            id,
+            sequence: tx.next_sequence(),
+            source: SourceName::known("test"),
+            delivery_id: DeliveryId::known("d"),
+            event_type: EventType::known("build.finished"),
+            scope: ScopeName::known("main"),
+            key: None,
+            work: None,
+            causation: Causation::root(id, domain::causal::Bounds { max_depth: 32, per_minute: 128 }),
+            emitted_by: None,
+            occurred_at: None,
+            accepted_at: START,
+        };
+        tx.insert_event(&event, &Payload::null())?;
+        tx.insert_unrouted(Unrouted { sequence: event.sequence, lane: LaneId::of_event(&event) })
+    }
+
+    fn leave_work(tx: &mut dyn Tx, number: i64, queue: Queue, at: Timestamp) -> Result<(), StoreError> {
+        let (scope, kind) = (ScopeName::known("main"), WorkKind::known("test"));
+        let work = Work::create(WorkId::from_number(number), scope, kind, Lifecycle::Once, at);
+        tx.insert_work(&Work { queue, ..work })
+    }
+
+    #[tokio::test]
+    async fn the_heads_are_the_oldest_of_each_queue() {
+        let store = store::open(&Location::Memory, store::Options::default()).await.unwrap();
+        let written = store.transact("test", |tx| {
+            leave_event(tx)?;
+            let full = || Queue::Blocked(Blocker::ScopeFull(ScopeName::known("main")));
+            leave_work(tx, 1, Queue::Runnable, START.after(STILL_AFTER))?;
+            leave_work(tx, 2, Queue::Runnable, START)?;
+            leave_work(tx, 3, full(), START.after(STILL_AFTER))?;
+            leave_work(tx, 4, full(), START)
+        });
+        written.await.unwrap();
+        let look = async |room: &[(ScopeName, u32)]| {
+            let concurrency: BTreeMap<ScopeName, u32> = room.iter().cloned().collect();
+            store.read("test", move |tx| super::heads(tx, &concurrency)).await.unwrap()
+        };
+        let main = ScopeName::known("main");
+        let found = look(&[(main.clone(), 1)]).await;
+        let named = |head: &Option<Head>| head.as_ref().map(|head| (head.id.clone(), head.since));
+        assert_eq!(named(&found.unrouted), Some((EventId::from_number(7).to_string(), START)));
+        assert_eq!(named(&found.runnable), Some((WorkId::from_number(2).to_string(), START)));
+        assert_eq!(named(&found.blocked), Some((WorkId::from_number(4).to_string(), START)));
+        assert_eq!(found.blocked.unwrap().reason.as_deref(), Some("scope_full:main"));
+        assert!(found.has_room);
+        assert!(!look(&[(main, 0)]).await.has_room && !look(&[]).await.has_room);
+        store.close().await.unwrap();
     }
 }

@@ -16,14 +16,14 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 /// A clock in the test's hand.
 #[derive(Debug)]
-pub(super) struct Hand(Mutex<Duration>);
+struct Hand(Mutex<Duration>);
 
 impl Hand {
-    pub(super) fn new() -> Arc<Self> {
+    fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(DAY * 20_000)))
     }
 
-    pub(super) fn advance(&self, by: Duration) {
+    fn advance(&self, by: Duration) {
         *self.0.lock().unwrap() += by;
     }
 }
@@ -38,7 +38,7 @@ impl Clock for Hand {
     }
 }
 
-pub(super) async fn start_by(clock: &Arc<Hand>) -> TestDaemon {
+async fn start_by(clock: &Arc<Hand>) -> TestDaemon {
     let directory = tempfile::tempdir().unwrap();
     let home = home_in(directory.path());
     home.create().unwrap();

@@ -1,5 +1,7 @@
 //! The configuration in words, and applying the edited file.
 
+use std::fmt::Write as _;
+
 use super::{ask, has, page};
 use crate::api::tests::sessions::Browser;
 use crate::api::tests::{CONFIG, HOOK_SECRET, JOB_SECRET, Reply, TestDaemon, home_in};
@@ -225,7 +227,7 @@ async fn scopes_come_page_by_page_in_the_order_of_the_tree() {
     let mut config = CONFIG.to_owned();
     for name in ["b", "a/x", "a"] {
         let parent = if name == "a/x" { "a" } else { "main" };
-        config += &format!("\n[[scopes]]\nname = \"{name}\"\nparent = \"{parent}\"\n");
+        writeln!(config, "\n[[scopes]]\nname = \"{name}\"\nparent = \"{parent}\"").unwrap();
     }
     let daemon = TestDaemon::start_with(&config).await;
     let tree = daemon.get_json("/v1/config").await["tree"].clone();
