@@ -87,7 +87,6 @@ impl Sqlite {
             ("engine", if file.is_some() { "sqlite" } else { "memory" }.to_owned()),
             ("version", rusqlite::version().to_owned()),
         ];
-        facts.extend(file.as_ref().map(|file| ("file", file.path().display().to_string())));
         for (name, pragma) in [
             ("journal_mode", "PRAGMA journal_mode"),
             ("synchronous", "PRAGMA synchronous"),

@@ -247,7 +247,9 @@ mod tests {
             leave_work(tx, 1, Queue::Runnable, START.after(STILL_AFTER))?;
             leave_work(tx, 2, Queue::Runnable, START)?;
             leave_work(tx, 3, full(), START.after(STILL_AFTER))?;
-            leave_work(tx, 4, full(), START)
+            leave_work(tx, 4, full(), START.after(STILL_AFTER / 2))?;
+            let disabled = Queue::Blocked(Blocker::ScopeDisabled(ScopeName::known("main")));
+            leave_work(tx, 5, disabled, START)
         });
         written.await.unwrap();
         let look = async |room: &[(ScopeName, u32)]| {
@@ -259,8 +261,8 @@ mod tests {
         let named = |head: &Option<Head>| head.as_ref().map(|head| (head.id.clone(), head.since));
         assert_eq!(named(&found.unrouted), Some((EventId::from_number(7).to_string(), START)));
         assert_eq!(named(&found.runnable), Some((WorkId::from_number(2).to_string(), START)));
-        assert_eq!(named(&found.blocked), Some((WorkId::from_number(4).to_string(), START)));
-        assert_eq!(found.blocked.unwrap().reason.as_deref(), Some("scope_full:main"));
+        assert_eq!(named(&found.blocked), Some((WorkId::from_number(5).to_string(), START)));
+        assert_eq!(found.blocked.unwrap().reason.as_deref(), Some("scope_disabled:main"));
         assert!(found.has_room);
         assert!(!look(&[(main, 0)]).await.has_room && !look(&[]).await.has_room);
         store.close().await.unwrap();
