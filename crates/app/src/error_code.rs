@@ -71,7 +71,7 @@ pub(crate) enum ErrorCode {
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 55] = [
+    pub(crate) const ALL: [Self; 56] = [
         Self::BadRequest,
         Self::UnsupportedSpecversion,
         Self::Unauthorized,

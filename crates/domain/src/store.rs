@@ -36,8 +36,8 @@ pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, S
 pub use feed::{FeedReads, FeedWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
-pub use timer::{TimerReads, TimerWrites};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
+pub use timer::{TimerReads, TimerWrites};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
 
 /// A consistent snapshot, to read from.

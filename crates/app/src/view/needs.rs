@@ -233,7 +233,9 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::{Need, needs};
-    use crate::api::wire::{HeldBody, KeyBody, LeftBody, NeedsBody, QuarantinedBody, StuckBody};
+    use crate::api::wire::{
+        ExhaustedBody, HeldBody, KeyBody, LeftBody, NeedsBody, QuarantinedBody, StuckBody,
+    };
     use crate::view::clock::Clock;
 
     const SINCE: &str = "2026-03-10T10:00:00Z";
@@ -302,6 +304,8 @@ mod tests {
     fn each_need_says_what_why_since_when_and_what_then() {
         let body = NeedsBody {
             held: vec![held("scope_disabled:main", 1), held("unconfigured:team/eng", 3)],
+            exhausted: vec![exhausted("failure_budget"), exhausted("causal_bounds")],
+            exhausted_count: 3,
             lanes: vec![stuck(3, "handler_failed"), stuck(0, "scope_disabled")],
             lanes_count: 4,
             quarantined: vec![quarantined()],
@@ -313,6 +317,17 @@ mod tests {
         };
         let told: Vec<String> = told(&body).iter().map(text).collect();
         insta::assert_snapshot!("needs", told.join("\n\n"));
+    }
+
+    fn exhausted(because: &str) -> ExhaustedBody {
+        ExhaustedBody {
+            work: "work_0000000000007".to_owned(),
+            keys: Vec::new(),
+            failures: 3,
+            run: Some("run_0000000000009".to_owned()),
+            because: because.to_owned(),
+            since: "2026-03-10T11:00:00Z".to_owned(),
+        }
     }
 
     #[test]
