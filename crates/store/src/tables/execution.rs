@@ -377,9 +377,10 @@ mod tests {
         let live = ExecutionFilter { live: Some(true), ..ExecutionFilter::default() };
         let of_scope =
             ExecutionFilter { scope: Some(domain::text::ScopeName::known("main")), ..live.clone() };
-        for (filter, index) in [(live, "execution_live"), (of_scope, "execution_live_scope")] {
+        // Either index has the live rows alone.
+        for filter in [live, of_scope] {
             let (query, _values) = narrowed("SELECT id FROM execution", &filter, 9);
-            assert_text_uses(&query, index);
+            assert_text_uses(&query, "execution_live_scope");
         }
     }
 }

@@ -169,6 +169,10 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
         conforms(&reply, "post", "/v1/runs/{id}/again");
     }
     seen.insert(("post", "/v1/runs/{id}/again"));
+    let reply = daemon.post(&format!("/v1/work/{work}/retry"), &json!({})).await;
+    assert_eq!(reply.status, 409, "{}", reply.text());
+    conforms(&reply, "post", "/v1/work/{id}/retry");
+    seen.insert(("post", "/v1/work/{id}/retry"));
     seen.extend([
         ("post", "/v1/events/explain"),
         ("post", "/v1/config/apply"),
