@@ -80,6 +80,12 @@ pub(crate) async fn answer(daemon: &Arc<Daemon>, page: Page, asked: Asked) -> Re
     }
 }
 
+/// Answers a request for a page that there is not, or not like that.
+pub(crate) async fn refuse(daemon: &Arc<Daemon>, failure: Failure, asked: Asked) -> Response<Body> {
+    let reader = Reader::of(&asked.parts.headers, daemon.store().now());
+    told(&Visit { daemon: Arc::clone(daemon), asked, reader, sent: Bytes::new() }, failure).await
+}
+
 /// Says why there is no page. What stands around a page says how the daemon is, which is not for everyone.
 async fn told(visit: &Visit, failure: Failure) -> Response<Body> {
     match visit.asked.authority {

@@ -181,7 +181,7 @@ const WORK_COMMANDS: [Command<Work>; 15] = [
     Command { name: "finish, failed", apply: |work| finish(work, LIVE, AfterAttempt::Failed) },
     Command { name: "retry due", apply: |work| words(work.retry_due(LIVE, RETRY, NOW)) },
     Command {
-        name: "retry due, other attempt",
+        name: "retry due, other run",
         apply: |work| words(work.retry_due(ExecutionId::from_number(4), RETRY, NOW)),
     },
     Command { name: "retry requested", apply: |work| words(work.retry_requested(LIVE, RETRY, NOW)) },

@@ -39,6 +39,8 @@ enum Wanted {
     Operation(Operation, Asked),
     /// A page.
     Page(Page, Asked),
+    /// A page that there is not, or not like that.
+    NoPage(Failure, Asked),
     /// A page that needs a login first, by this answer.
     LogIn(Response<Body>),
 }
@@ -151,6 +153,7 @@ impl Server {
                 answered.unwrap_or_else(Failure::into_response)
             }
             Ok(Wanted::Page(page, asked)) => pages::answer(&self.daemon, page, asked).await,
+            Ok(Wanted::NoPage(failure, asked)) => pages::refuse(&self.daemon, failure, asked).await,
             Ok(Wanted::LogIn(response)) => response,
             Err(failure) => {
                 let (method, path) = tried;
@@ -204,14 +207,16 @@ impl Server {
             Ok(authority) => authority,
             Err(why) => return pages::login::turn_away(&parts, why).map(Wanted::LogIn),
         };
-        let (route, captures) = match found {
-            Found::Route(route, captures) => (route, captures),
-            Found::OtherMethod(allow) => return Err(Failure::method(allow)),
-            Found::Nothing => return Err(Failure::not_found("there is no such page")),
+        let (page, query, captures) = match read_page(found, parts.uri.query()) {
+            Ok((page, query, captures)) => (Ok(page), query, captures),
+            // Whoever was let in is told by a page.
+            Err(failure) => (Err(failure), Query::default(), Default::default()),
         };
-        let query = Query::read(parts.uri.query(), route.query)?;
-        let captures = [decode(captures[0])?, decode(captures[1])?];
-        Ok(Wanted::Page(route.operation, Asked { parts, body, query, captures, authority, place }))
+        let asked = Asked { parts, body, query, captures, authority, place };
+        Ok(match page {
+            Ok(page) => Wanted::Page(page, asked),
+            Err(failure) => Wanted::NoPage(failure, asked),
+        })
     }
 
     async fn dispatch(&self, operation: Operation, asked: Asked) -> Answer {
@@ -250,6 +255,17 @@ impl Server {
             Operation::Health => Ok(json(&super::wire::HealthBody { ok: true })),
         }
     }
+}
+
+/// Which page a path leads to, with what the request says about it.
+fn read_page(found: Found<'_, Page>, query: Option<&str>) -> Result<(Page, Query, [String; 2]), Failure> {
+    let (route, captures) = match found {
+        Found::Route(route, captures) => (route, captures),
+        Found::OtherMethod(allow) => return Err(Failure::method(allow)),
+        Found::Nothing => return Err(Failure::not_found("there is no such page")),
+    };
+    let query = Query::read(query, route.query)?;
+    Ok((route.operation, query, [decode(captures[0])?, decode(captures[1])?]))
 }
 
 fn decode(text: &str) -> Result<String, Failure> {

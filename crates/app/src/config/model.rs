@@ -110,22 +110,23 @@ pub(crate) struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = limits::KEPT_FINISHED_DAYS_MAX))]
     pub(crate) kept_finished_days: Option<u32>,
-    /// The deepest a derived Event may stand in its chain. Default 32. Counted, and not yet enforced.
+    /// The deepest a derived Event may stand in its chain. Default 32. It holds for the whole chain from its first
+    /// Event on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::CAUSAL_DEPTH_MAX))]
     pub(crate) causal_max_depth: Option<u32>,
-    /// The most derived Events that one first Event may lead to in a minute. Default 128. Counted, and
-    /// not yet enforced.
+    /// The most derived Events that one first Event may lead to in a UTC minute. Default 128. It holds for the
+    /// whole chain from its first Event on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::CAUSAL_PER_MINUTE_MAX))]
     pub(crate) causal_per_minute: Option<u32>,
-    /// How many failures in a row are retried by themselves, the first included. Default 3. Has no
-    /// effect in this version.
+    /// How many failures in a row a Work may have before it is no longer tried again by itself. Default 3: it
+    /// waits 5 minutes after the first and 10 after the second. Standing Work is not tried again at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::FAILURE_BUDGET_MAX))]
     pub(crate) failure_budget: Option<u32>,
-    /// Whether Work that used up its failure budget has failed for good. Default false. Has no effect in this
-    /// version.
+    /// Whether Work that used up its failure budget has failed for good, unless input is pending. Default false,
+    /// and then it waits for an operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) terminal_on_exhaustion: Option<bool>,
 }

@@ -1,12 +1,18 @@
 //! The timeline on the first page.
 
+use std::time::Duration;
+
+use domain::time::Timestamp;
+
 use super::Visit;
 use super::events::query;
 use super::runs::QUERY;
 use crate::api::failure::Failure;
 use crate::api::timeline::{self, Span};
+use crate::api::wire::TimelineBody;
 use crate::view::timeline::Timeline;
 
+const HOUR: Duration = Duration::from_hours(1);
 /// Rows that are drawn.
 const ROWS_MAX: usize = 8;
 
@@ -32,8 +38,13 @@ pub(super) struct Choice {
 /// # Errors
 /// `bad_request` when there is no such span, and what reading the store answers.
 pub(super) async fn read(visit: &Visit) -> Result<Card, Failure> {
-    let span = timeline::span(&visit.asked.query)?;
-    let body = timeline::find(&visit.daemon, span, ROWS_MAX).await?;
+    let mut span = timeline::span(&visit.asked.query)?;
+    let mut body = timeline::find(&visit.daemon, span, ROWS_MAX).await?;
+    if visit.asked.query.text("span").is_none() && is_recent(&body, visit.reader.clock.now()) {
+        // What a newcomer sees of a day is one full hour of it.
+        span = Span::Hour;
+        body = timeline::find(&visit.daemon, span, ROWS_MAX).await?;
+    }
     let spans = Span::ALL.into_iter().map(|other| Choice {
         name: short(other),
         query: with_span(visit, other),
@@ -44,6 +55,13 @@ pub(super) async fn read(visit: &Visit) -> Result<Card, Failure> {
         spans: spans.collect(),
         drawn: Timeline::new(&body, &visit.reader.clock, ROWS_MAX),
     })
+}
+
+/// Whether everything began within the last hour.
+fn is_recent(body: &TimelineBody, now: Timestamp) -> bool {
+    let mut runs = body.rows.iter().flat_map(|row| &row.runs);
+    let recent = |at: &str| Timestamp::parse(at).is_ok_and(|at| now.since(at) < HOUR);
+    body.more == 0 && body.downtimes.is_empty() && runs.all(|run| recent(&run.started_at))
 }
 
 /// The same list with another span.

@@ -169,7 +169,6 @@ fn list(items: impl Iterator<Item = String>) -> String {
 }
 
 const NO_EFFECT: &str = "no effect in this version";
-const COUNTED: &str = "counted, not enforced in this version";
 
 /// A setting's name, its meaning, how its value is said, and what is to be known besides.
 type Meaning = (&'static str, &'static str, fn(&Value) -> String, &'static str);
@@ -180,10 +179,10 @@ const MEANINGS: [Meaning; 9] = [
     ("concurrency", "Runs at once", runs, ""),
     ("kept_executions", "Runs of a Work that keep their files", runs, NO_EFFECT),
     ("kept_finished_days", "How long finished Work keeps its files", days, NO_EFFECT),
-    ("causal_max_depth", "How deep a chain of Events may go", plain, COUNTED),
-    ("causal_per_minute", "Derived Events of one first Event, per minute", plain, COUNTED),
-    ("failure_budget", "Failures in a row that are retried, the first included", plain, NO_EFFECT),
-    ("terminal_on_exhaustion", "Work that used up its failures has failed for good", truth, NO_EFFECT),
+    ("causal_max_depth", "How deep a chain of Events may go", plain, ""),
+    ("causal_per_minute", "Derived Events of one first Event, per minute", plain, ""),
+    ("failure_budget", "Failures in a row until nothing tries again by itself", plain, ""),
+    ("terminal_on_exhaustion", "Work that used up its failures has failed for good", truth, ""),
 ];
 
 impl SettingRow {

@@ -55,7 +55,7 @@ async fn what_holds_is_told_in_words() {
     {
         let reply = ask(&daemon, path).await;
         assert_eq!(reply.status, status, "{path}");
-        assert_eq!(reply.text().contains("<h1"), status == 404, "{path}");
+        assert!(reply.text().contains("<h1"), "{path}");
     }
     daemon.running.stop().await.unwrap();
 }

@@ -327,3 +327,32 @@ async fn nothing_is_shown_or_done_without_a_session() {
     assert_eq!(daemon.count("/v1/events?type=build.finished").await, 1);
     daemon.running.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_failed_work_is_retried_by_its_button_once() {
+    let daemon = daemon().await;
+    let failed = run(&daemon, &json!({ "scope": "main", "type": "fail.please" }), "failed").await;
+    let work = failed["work"].as_str().unwrap().to_owned();
+    let body = daemon.get_json(&format!("/v1/work/{work}")).await;
+    assert_eq!((body["failures"].as_i64(), body["retry"]["state"].as_str()), (Some(1), Some("backoff")));
+    assert_eq!(body["retry"]["run"], failed["id"]);
+
+    let browser = Browser::logged_in(&daemon).await;
+    let path = format!("/work/{work}");
+    let page = browser.get(&daemon, &path).await.text();
+    has(&page, &["Ready, retrying", "It failed 1 time in a row and is tried again at", "action=\"/work/"]);
+    let request = page.split("name=\"delivery_id\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let form = format!("delivery_id={}", request.replace('/', "%2F"));
+    for _twice in 0..2 {
+        let reply = browser.submit(&daemon, &format!("{path}/retry"), &form).await;
+        assert_eq!((reply.status, reply.header("location")), (303, path.as_str()));
+    }
+    let runs = format!("/v1/runs?work={work}&state=failed");
+    daemon.until(&runs, |page| page["items"].as_array().unwrap().len() == 2).await;
+    let again = daemon.get_json(&runs).await["items"][0].clone();
+    assert_eq!((again["retry_of"].as_str(), again["attempt"].as_i64()), (failed["id"].as_str(), Some(2)));
+    let why = daemon.get_json(&format!("/v1/runs/{}/why", id(&again))).await;
+    assert_eq!(why["run"]["trigger"]["type"], "core.retry.requested");
+    assert_eq!(daemon.get_json(&format!("/v1/work/{work}")).await["failures"], 1, "the budget began anew");
+    daemon.running.stop().await.unwrap();
+}
