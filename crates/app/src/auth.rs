@@ -97,7 +97,8 @@ fn letters<const N: usize>() -> Result<String, TokenError> {
     Ok(text)
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes in hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         write!(text, "{byte:02x}").expect("a string takes whatever is written");
         text

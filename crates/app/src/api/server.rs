@@ -207,7 +207,7 @@ impl Server {
             Ok(authority) => authority,
             Err(why) => return pages::login::turn_away(&parts, why).map(Wanted::LogIn),
         };
-        let (page, query, captures) = match read_page(found, parts.uri.query()) {
+        let (page, query, captures) = match read_page(&found, parts.uri.query()) {
             Ok((page, query, captures)) => (Ok(page), query, captures),
             // Whoever was let in is told by a page.
             Err(failure) => (Err(failure), Query::default(), Default::default()),
@@ -258,9 +258,9 @@ impl Server {
 }
 
 /// Which page a path leads to, with what the request says about it.
-fn read_page(found: Found<'_, Page>, query: Option<&str>) -> Result<(Page, Query, [String; 2]), Failure> {
+fn read_page(found: &Found<'_, Page>, query: Option<&str>) -> Result<(Page, Query, [String; 2]), Failure> {
     let (route, captures) = match found {
-        Found::Route(route, captures) => (route, captures),
+        Found::Route(route, captures) => (*route, *captures),
         Found::OtherMethod(allow) => return Err(Failure::method(allow)),
         Found::Nothing => return Err(Failure::not_found("there is no such page")),
     };

@@ -10,6 +10,7 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use sha2::{Digest as _, Sha256};
 
 use crate::api::body::Body;
+use crate::auth;
 
 const TOKENS: &str = include_str!("../../assets/tokens.css");
 const STYLE: &str = include_str!("../../assets/app.css");
@@ -29,7 +30,7 @@ struct Asset {
 impl Asset {
     fn new(stem: &str, extension: &str, kind: &'static str, content: Bytes) -> Self {
         let digest = Sha256::digest(&content);
-        let digest: String = digest.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+        let digest = auth::hex(&digest[..DIGITS / 2]);
         Self { path: format!("/assets/{stem}-{digest}.{extension}"), kind, content }
     }
 }

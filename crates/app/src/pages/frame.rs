@@ -21,6 +21,11 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// Those one goes to most.
+    pub(super) const FIRST: [Self; 3] = [Self::Runs, Self::Events, Self::Work];
+    /// The others.
+    pub(super) const SECOND: [Self; 3] = [Self::Config, Self::Health, Self::Settings];
+
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Runs => "Runs",
@@ -120,15 +125,7 @@ impl Frame {
         }
     }
 
-    pub(super) const fn first(&self) -> [Place; 3] {
-        [Place::Runs, Place::Events, Place::Work]
-    }
-
-    pub(super) const fn second(&self) -> [Place; 3] {
-        [Place::Config, Place::Health, Place::Settings]
-    }
-
-    pub(super) fn is_at(&self, place: &Place) -> bool {
-        self.place == *place
+    pub(super) fn is_at(&self, place: Place) -> bool {
+        self.place == place
     }
 }
