@@ -42,6 +42,7 @@ impl EventRow {
 
 fn result(event: &EventBody) -> Word {
     let mut result = match &event.checkpoint {
+        Some(_) if is_only_announced(event) => look::announced().word(),
         Some(checkpoint) => word::state(&checkpoint.outcome),
         None => Word::new("waits", Tone::Active),
     };
@@ -53,7 +54,16 @@ fn result(event: &EventBody) -> Word {
 
 /// What became of it, as it is shown.
 pub(crate) fn look(event: &EventBody) -> Look {
+    if is_only_announced(event) {
+        return look::announced();
+    }
     event.checkpoint.as_ref().map_or_else(look::unrouted, |checkpoint| look::state(&checkpoint.outcome))
+}
+
+/// Whether the runtime says it about a run and no route asks for it. Nobody misses a route for it.
+fn is_only_announced(event: &EventBody) -> bool {
+    let unmatched = event.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.outcome == "unmatched");
+    unmatched && event.emitted_by.is_some() && event.event_type.starts_with("core.")
 }
 
 /// What became of it, in a phrase for a list.
@@ -67,6 +77,7 @@ fn became(event: &EventBody) -> String {
             let by = route.map(|route| format!(" by {route}")).unwrap_or_default();
             format!("Input of {work}{by}")
         }
+        ("unmatched", _) if is_only_announced(event) => "No route asks for it".to_owned(),
         ("unmatched", _) => "No route takes it".to_owned(),
         (_other, Some(reason)) => reason,
         (_other, None) => route.map(|route| format!("By {route}")).unwrap_or_default(),
@@ -144,7 +155,14 @@ pub(crate) fn fate(event: &EventBody) -> String {
     match checkpoint.outcome.as_str() {
         "routed" => {
             let work = checkpoint.work.as_deref().unwrap_or("a Work");
-            format!("Route `{route}` (generation {generation}) made it input of {work}.")
+            match &checkpoint.route {
+                Some(route) => format!("Route `{route}` (generation {generation}) made it input of {work}."),
+                // What asks for the next run of a Work needs no route.
+                None => format!("It became input of {work}{because}."),
+            }
+        }
+        "unmatched" if is_only_announced(event) => {
+            "It only tells of a run: no route asks for it, and it changed nothing.".to_owned()
         }
         "unmatched" => {
             format!(

@@ -121,6 +121,11 @@ pub(crate) fn duplicate() -> Look {
     Look::new("duplicate", Family::Idle, "i-dup")
 }
 
+/// What the runtime says about a run, and no route asked for.
+pub(crate) fn announced() -> Look {
+    Look::new("announced", Family::Idle, "i-bell")
+}
+
 /// An Event that waits to be routed.
 pub(crate) fn unrouted() -> Look {
     Look::new("waiting", Family::Idle, "i-ready")

@@ -314,8 +314,9 @@ fn axis(stretch: Stretch, clock: &Clock, bands: &[Band]) -> (Vec<Tick>, Vec<Axis
                 && down.is_none_or(|down| (down - x).abs() >= WORDS_APART);
             if is_free {
                 let text = local.strftime(if is_midnight { "%a %-d" } else { "%H:%M" }).to_string();
-                // Every other one gives way where it is narrow.
-                let class = if words.len() % 2 == 0 { "" } else { "wide" };
+                // Every other one gives way where it is narrow, and the one that would touch `now`.
+                let is_kept = words.len() % 2 == 0 && x <= WHOLE - 2 * WORDS_APART;
+                let class = if is_kept { "" } else { "wide" };
                 words.push(AxisWord { x: Share(x), text, class });
             }
         }

@@ -50,9 +50,12 @@ async fn the_list_goes_on_and_is_narrowed() {
         &json!({ "scope": "main", "type": "c.d", "key": { "source": "hook/x", "external_id": "a b" } }),
     )
     .await;
+    // Both have run, and each end was announced.
+    let ended = |runs: &Value| runs["items"].as_array().unwrap().len() == 2;
+    daemon.until("/v1/runs?state=completed", ended).await;
     for (query, expected) in [
         ("type=build.finished", 1),
-        ("source=core", 1),
+        ("source=core", 2),
         ("source=core.manual&scope=main", 2),
         ("key=hook/x+a+b", 1),
         ("key=hook/x+a", 0),
