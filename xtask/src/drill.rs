@@ -23,6 +23,7 @@ mod redeliver;
 mod samples;
 mod signature;
 mod site;
+mod slow_reader;
 mod start_record;
 mod stop_past_lease;
 mod trespass;
@@ -77,6 +78,7 @@ const DRILLS: &[Drill] = &[
     Drill::new("samples", 1, samples::run).needs(Component::Npm),
     Drill::new("disk-full", 1, disk_full::run).needs(Component::Mount),
     Drill::new("stop-past-lease", 1, stop_past_lease::run),
+    Drill::new("slow-reader", 3, slow_reader::run),
     Drill::new("random-kill", 200, random_kill::run),
 ];
 

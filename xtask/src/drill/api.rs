@@ -29,6 +29,11 @@ impl Api {
         Some(Self { socket: Endpoint::Unix(home.join("conduit.sock")), authorization })
     }
 
+    /// What its requests are let in by.
+    pub(super) fn authorization(&self) -> &str {
+        &self.authorization
+    }
+
     /// Whether the daemon answers.
     pub(super) fn is_healthy(&self) -> bool {
         let request = Request { method: "GET", path: "/healthz", headers: &[], body: b"" };
