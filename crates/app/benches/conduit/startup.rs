@@ -52,15 +52,17 @@ fn fill(path: &Path) {
     let statements = [
         "CREATE TEMP TABLE number AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n
          WHERE i < ?1) SELECT i FROM n",
-        "INSERT INTO event (sequence, id, source, delivery_id, event_type, scope, root, depth, accepted_at)
+        "INSERT INTO event (sequence, id, source, delivery_id, event_type, scope, root, depth, max_depth,
+            per_minute, accepted_at)
          SELECT 10000000 + i, 10000000 + i, 'bench/past', 'past-' || i, 'bench.happened', 'bench',
-         10000000 + i, 0, 1700000000000000 + i FROM number",
+         10000000 + i, 0, 32, 128, 1700000000000000 + i FROM number",
         "INSERT INTO payload (sequence, body) SELECT 10000000 + i, CAST('\"' || hex(zeroblob(100)) || '\"' AS BLOB)
          FROM number",
         "INSERT INTO checkpoint (sequence, event, outcome, generation, at)
          SELECT 10000000 + i, 10000000 + i, 1, 1, 1700000000000000 + i FROM number",
-        "INSERT INTO work (id, scope, kind, lifecycle, state, queue, queued_at, revision, attempts, created_at)
-         SELECT 10000000 + i, 'bench', 'match.keyed', 2, 0, 0, 1700000000000000, 1, 1, 1700000000000000
+        "INSERT INTO work (id, scope, kind, lifecycle, state, queue, queued_at, failures, eligibility,
+                revision, attempts, created_at)
+         SELECT 10000000 + i, 'bench', 'match.keyed', 2, 0, 0, 1700000000000000, 0, 0, 1, 1, 1700000000000000
          FROM number WHERE i <= ?2",
         "INSERT INTO work_key (source, external_id, work)
          SELECT 'bench/past', 'thing-' || i, 10000000 + i FROM number WHERE i <= ?2",
