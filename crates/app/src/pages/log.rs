@@ -15,7 +15,7 @@ use crate::view;
 use crate::view::log::{Keep, LINES_MAX, Line, Piece, Raw};
 
 /// Bytes of output that a page shows.
-const PIECE_BYTES: usize = 64 << 10;
+const PIECE_BYTES: usize = 48 << 10;
 /// The most bytes of output in one piece.
 const PIECE_BYTES_MAX: usize = 256 << 10;
 /// Bytes that are looked at before a piece, to know the styles in force.
