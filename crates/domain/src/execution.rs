@@ -45,6 +45,15 @@ impl ExecutionState {
         }
     }
 
+    /// Whether an operator may have it repeated: it did not end well. One that is live is refused by its Work, in
+    /// better words.
+    pub const fn may_be_repeated(self) -> bool {
+        match self {
+            Self::Launching | Self::Running | Self::Failed | Self::Cancelled => true,
+            Self::Completed | Self::Handoff => false,
+        }
+    }
+
     /// The word in API and pages.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -293,14 +293,7 @@ impl Work {
         event: Sequence,
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
-        self.require_ready()?;
-        match self.eligibility {
-            Eligibility::Backoff { failed: newest, .. } if newest == failed => {}
-            Eligibility::Clear
-            | Eligibility::Backoff { .. }
-            | Eligibility::Due { .. }
-            | Eligibility::Exhausted { .. } => return Err(WorkRefusal::StaleRetry),
-        }
+        self.require_waiting_out(failed)?;
         self.eligibility = Eligibility::Due { failed, event };
         Ok(self.runnable(now).bumped())
     }
@@ -327,20 +320,24 @@ impl Work {
     /// # Errors
     /// [`WorkRefusal::StaleRetry`] when it does not wait that failure out.
     pub fn retry_refused(mut self, failed: ExecutionId, now: Timestamp) -> Result<Self, WorkRefusal> {
-        self.require_ready()?;
-        match self.eligibility {
-            Eligibility::Backoff { failed: newest, .. } if newest == failed => {}
-            Eligibility::Clear
-            | Eligibility::Backoff { .. }
-            | Eligibility::Due { .. }
-            | Eligibility::Exhausted { .. } => return Err(WorkRefusal::StaleRetry),
-        }
+        self.require_waiting_out(failed)?;
         self.eligibility = Eligibility::Exhausted { failed, because: Exhaustion::Causal };
         if self.queue != Queue::Idle {
             self.queue = self.queue_for_input();
             self.queued_at = now;
         }
         Ok(self.bumped())
+    }
+
+    fn require_waiting_out(&self, failed: ExecutionId) -> Result<(), WorkRefusal> {
+        self.require_ready()?;
+        match self.eligibility {
+            Eligibility::Backoff { failed: newest, .. } if newest == failed => Ok(()),
+            Eligibility::Clear
+            | Eligibility::Backoff { .. }
+            | Eligibility::Due { .. }
+            | Eligibility::Exhausted { .. } => Err(WorkRefusal::StaleRetry),
+        }
     }
 
     const fn require_ready(&self) -> Result<(), WorkRefusal> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::capacity::Blocker;
 use domain::causal::Origin;
 use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
-use domain::execution::{Execution, ExecutionState};
+use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, Generation, WorkId};
 use domain::retry::RETRY_REQUESTED;
 use domain::store::{ExecutionFilter, Priority, StoreError, Tx};
@@ -182,14 +182,7 @@ fn retry(
     let work = tx.work(id)?.ok_or(ControlError::UnknownWork(id))?;
     let newest = ExecutionFilter { work: Some(id), ..ExecutionFilter::default() };
     let last = tx.executions(&newest, 1)?.into_iter().next();
-    let last = last.filter(|last| match last.state {
-        // One that is live is refused by the Work, in better words.
-        ExecutionState::Launching
-        | ExecutionState::Running
-        | ExecutionState::Failed
-        | ExecutionState::Cancelled => true,
-        ExecutionState::Completed | ExecutionState::Handoff => false,
-    });
+    let last = last.filter(|last| last.state.may_be_repeated());
     let last = last.ok_or(WorkRefusal::NothingToRetry)?;
     let (sequence, now) = (tx.next_sequence(), tx.now());
     let next = work.clone().retry_requested(last.id, sequence, now)?;
