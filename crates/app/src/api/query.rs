@@ -88,6 +88,14 @@ impl Query {
         }
     }
 
+    /// The key as a form shows it: namespace, a space, identifier. Empty when none is given.
+    pub(crate) fn key_text(&self) -> String {
+        match (self.text("key_source"), self.text("key_external_id")) {
+            (Some(source), Some(external_id)) => format!("{source} {external_id}"),
+            (Some(_), None) | (None, _) => self.text("key").unwrap_or_default().to_owned(),
+        }
+    }
+
     /// How many rows a page has.
     ///
     /// # Errors

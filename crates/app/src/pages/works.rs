@@ -95,12 +95,8 @@ impl Filter {
     fn of(visit: &Visit) -> Self {
         let query = &visit.asked.query;
         let text = |name: &str| query.text(name).unwrap_or_default().to_owned();
-        let key = match (query.text("key_source"), query.text("key_external_id")) {
-            (Some(source), Some(external_id)) => format!("{source} {external_id}"),
-            _other => text("key"),
-        };
         Self {
-            key,
+            key: query.key_text(),
             scope: text("scope"),
             kind: text("kind"),
             states: choices(&STATES, query.text("state")),
