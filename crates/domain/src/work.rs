@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::capacity::Blocker;
-use crate::id::{Attempt, ExecutionId, Revision, Sequence, WorkId};
+use crate::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{ScopeName, WorkKind};
 use crate::time::Timestamp;
@@ -22,6 +22,11 @@ pub enum WorkState {
         /// The attempt.
         execution: ExecutionId,
     },
+    /// Its last turn ended in a Wait. Input queues, and only what the Wait is for starts the next turn.
+    Waiting {
+        /// The Wait.
+        wait: WaitId,
+    },
     /// It ended well.
     Completed,
     /// It ended badly.
@@ -34,7 +39,7 @@ impl WorkState {
     /// Whether the state is final.
     pub const fn is_terminal(self) -> bool {
         match self {
-            Self::Ready | Self::Running { .. } => false,
+            Self::Ready | Self::Running { .. } | Self::Waiting { .. } => false,
             Self::Completed | Self::Failed | Self::Cancelled => true,
         }
     }
@@ -43,7 +48,15 @@ impl WorkState {
     pub const fn is_running(self) -> bool {
         match self {
             Self::Running { .. } => true,
-            Self::Ready | Self::Completed | Self::Failed | Self::Cancelled => false,
+            Self::Ready | Self::Waiting { .. } | Self::Completed | Self::Failed | Self::Cancelled => false,
+        }
+    }
+
+    /// What it waits for.
+    pub const fn waits_for(self) -> Option<WaitId> {
+        match self {
+            Self::Waiting { wait } => Some(wait),
+            Self::Ready | Self::Running { .. } | Self::Completed | Self::Failed | Self::Cancelled => None,
         }
     }
 
@@ -52,6 +65,7 @@ impl WorkState {
         match self {
             Self::Ready => "ready",
             Self::Running { .. } => "running",
+            Self::Waiting { .. } => "waiting",
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
@@ -93,6 +107,36 @@ pub enum Queue {
     Blocked(Blocker),
 }
 
+/// Why a Work is kept from starting, until an operator releases it. It is no state: input queues meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// What kind of reason it is.
+    pub because: HoldReason,
+    /// The reason in words, without a payload.
+    pub reason: String,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// What kind of reason a [`Hold`] has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HoldReason {
+    /// The Event that a Wait's end needs was refused by the bounds of its chain.
+    WakeRefused,
+}
+
+impl HoldReason {
+    /// Every reason.
+    pub const ALL: [Self; 1] = [Self::WakeRefused];
+
+    /// The stable word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WakeRefused => "wake_refused",
+        }
+    }
+}
+
 /// A durable objective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
@@ -112,8 +156,10 @@ pub struct Work {
     pub queued_at: Timestamp,
     /// How many of its attempts have failed in a row.
     pub failures: u32,
-    /// What those failures mean for the next attempt.
+    /// What its earlier turns mean for the next one.
     pub eligibility: Eligibility,
+    /// Why it does not start, when something else than its queue keeps it.
+    pub hold: Option<Hold>,
     /// How often it was written.
     pub revision: Revision,
     /// How many attempts it has had; the number of its newest one.
@@ -148,6 +194,24 @@ pub enum WorkRefusal {
     /// The failure that was named is not the one it waits out.
     #[error("the Work does not wait to be tried again after that run")]
     StaleRetry,
+    /// It waits for a fact or a time.
+    #[error("the Work waits; `open-conduit waits list` shows for what")]
+    Waiting,
+    /// It does not wait for what was named.
+    #[error("the Work does not wait for that any more")]
+    NotWaiting,
+    /// A parked attempt goes on, and no other is started beside it.
+    #[error("a parked run of the Work goes on next")]
+    Parked,
+    /// No parked attempt goes on.
+    #[error("no parked run of the Work is to go on")]
+    NotParked,
+    /// It is held.
+    #[error("the Work is held; `open-conduit work release` lets it go on")]
+    Held,
+    /// It is not held.
+    #[error("the Work is not held, so there is nothing to release")]
+    NotHeld,
     /// Its newest attempt did not fail.
     #[error("the Work's last run did not fail, so there is nothing to try again")]
     NothingToRetry,
@@ -167,6 +231,11 @@ pub enum AfterAttempt {
         pending: bool,
         /// What the failure means for the next attempt.
         eligibility: Eligibility,
+    },
+    /// Nonterminal, and it waits.
+    Waiting {
+        /// The Wait.
+        wait: WaitId,
     },
     /// Completed for good.
     Completed,
@@ -193,6 +262,7 @@ impl Work {
             queued_at: now,
             failures: 0,
             eligibility: Eligibility::Clear,
+            hold: None,
             revision: Revision::FIRST,
             attempts: 0,
             created_at: now,
@@ -215,7 +285,7 @@ impl Work {
                     }
                 }
             }
-            WorkState::Running { .. } => {}
+            WorkState::Running { .. } | WorkState::Waiting { .. } => {}
             WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
                 return Err(self.terminal());
             }
@@ -226,21 +296,12 @@ impl Work {
     /// Starts the next attempt. What it repeats is [`Eligibility::failed`] of the Work before.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when the Work has ended, runs, has nothing to run for, or waits out a failure.
+    /// [`WorkRefusal`] when the Work has ended, runs or waits, has nothing to run for, is held, waits out a
+    /// failure, or has a parked attempt that goes on first.
     pub fn claim(mut self, execution: ExecutionId) -> Result<(Self, Attempt), WorkRefusal> {
-        match self.state {
-            WorkState::Ready => {}
-            WorkState::Running { .. } => return Err(WorkRefusal::Running),
-            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
-                return Err(self.terminal());
-            }
-        }
-        match self.queue {
-            Queue::Idle => return Err(WorkRefusal::Idle),
-            Queue::Runnable | Queue::Blocked(_) => {}
-        }
-        if !self.eligibility.admits() {
-            return Err(WorkRefusal::Ineligible);
+        self.require_startable()?;
+        if let Eligibility::Woken { resumes: Some(_), .. } = self.eligibility {
+            return Err(WorkRefusal::Parked);
         }
         self.state = WorkState::Running { execution };
         self.queue = Queue::Idle;
@@ -250,12 +311,104 @@ impl Work {
         Ok((self.bumped(), attempt))
     }
 
+    /// Goes on with the parked attempt that a wake was for.
+    ///
+    /// # Errors
+    /// [`WorkRefusal`] as [`Self::claim`], and where no parked attempt goes on.
+    pub fn resume(mut self) -> Result<(Self, ExecutionId), WorkRefusal> {
+        self.require_startable()?;
+        let Eligibility::Woken { resumes: Some(execution), .. } = self.eligibility else {
+            return Err(WorkRefusal::NotParked);
+        };
+        self.state = WorkState::Running { execution };
+        self.queue = Queue::Idle;
+        self.eligibility = Eligibility::Clear;
+        Ok((self.bumped(), execution))
+    }
+
+    fn require_startable(&self) -> Result<(), WorkRefusal> {
+        self.require_ready()?;
+        match self.queue {
+            Queue::Idle => return Err(WorkRefusal::Idle),
+            Queue::Runnable | Queue::Blocked(_) => {}
+        }
+        if self.hold.is_some() {
+            return Err(WorkRefusal::Held);
+        }
+        if self.eligibility.admits() { Ok(()) } else { Err(WorkRefusal::Ineligible) }
+    }
+
+    /// Ends its Wait: the Event at `event` won. What kept an earlier end of the same Wait from it is over.
+    ///
+    /// # Errors
+    /// [`WorkRefusal::NotWaiting`] when it waits for nothing or for something else, so that a Wait ends once.
+    pub fn wake(
+        mut self,
+        wait: WaitId,
+        event: Sequence,
+        resumes: Option<ExecutionId>,
+        now: Timestamp,
+    ) -> Result<Self, WorkRefusal> {
+        match self.state {
+            WorkState::Waiting { wait: current } if current == wait => {}
+            WorkState::Waiting { .. } | WorkState::Ready | WorkState::Running { .. } => {
+                return Err(WorkRefusal::NotWaiting);
+            }
+            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => return Err(self.terminal()),
+        }
+        self.state = WorkState::Ready;
+        self.eligibility = Eligibility::Woken { wait, event, resumes };
+        self.hold = self.hold.filter(|hold| match hold.because {
+            HoldReason::WakeRefused => false,
+        });
+        self.queue = self.queue_for_input();
+        self.queued_at = now;
+        Ok(self.bumped())
+    }
+
+    /// Keeps it from starting until it is released. An earlier reason is replaced.
+    ///
+    /// # Errors
+    /// [`WorkRefusal::Terminal`] when it has ended.
+    pub fn hold(mut self, hold: Hold) -> Result<Self, WorkRefusal> {
+        if self.state.is_terminal() {
+            return Err(self.terminal());
+        }
+        self.hold = Some(hold);
+        if self.queue != Queue::Idle {
+            self.queue = self.queue_for_input();
+        }
+        Ok(self.bumped())
+    }
+
+    /// Lets it go on, on an operator's word.
+    ///
+    /// # Errors
+    /// [`WorkRefusal`] when it has ended or is not held.
+    pub fn release(mut self, now: Timestamp) -> Result<Self, WorkRefusal> {
+        if self.state.is_terminal() {
+            return Err(self.terminal());
+        }
+        if self.hold.take().is_none() {
+            return Err(WorkRefusal::NotHeld);
+        }
+        if self.queue != Queue::Idle {
+            self.queue = self.queue_for_input();
+            self.queued_at = now;
+        }
+        Ok(self.bumped())
+    }
+
     /// Moves a ready Work with input to the list of what it waits for. It keeps its place in time.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when the Work is not ready, has no input, or waits out a failure, which comes first.
+    /// [`WorkRefusal`] when the Work is not ready, has no input, or is held or waits out a failure, which comes
+    /// first.
     pub fn block(mut self, blocker: Blocker) -> Result<Self, WorkRefusal> {
         match (self.state, &self.queue) {
+            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) if self.hold.is_some() => {
+                Err(WorkRefusal::Held)
+            }
             (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) if !self.eligibility.admits() => {
                 Err(WorkRefusal::Ineligible)
             }
@@ -265,16 +418,17 @@ impl Work {
             }
             (WorkState::Ready, Queue::Idle) => Err(WorkRefusal::Idle),
             (WorkState::Running { .. }, _) => Err(WorkRefusal::Running),
+            (WorkState::Waiting { .. }, _) => Err(WorkRefusal::Waiting),
             (WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => Err(self.terminal()),
         }
     }
 
-    /// Takes a Work off the list it waited on, so that the scheduler looks at it again. One that waits out a
-    /// failure stays: room changes nothing about that.
+    /// Takes a Work off the list it waited on, so that the scheduler looks at it again. One that is held or waits
+    /// out a failure stays: room changes nothing about that.
     #[must_use]
     pub fn unblock(mut self) -> Self {
         match self.queue {
-            Queue::Blocked(_) if self.eligibility.admits() => {
+            Queue::Blocked(_) if self.hold.is_none() && self.eligibility.admits() => {
                 self.queue = Queue::Runnable;
                 self.bumped()
             }
@@ -336,6 +490,7 @@ impl Work {
             Eligibility::Clear
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
+            | Eligibility::Woken { .. }
             | Eligibility::Exhausted { .. } => Err(WorkRefusal::StaleRetry),
         }
     }
@@ -344,20 +499,24 @@ impl Work {
         match self.state {
             WorkState::Ready => Ok(()),
             WorkState::Running { .. } => Err(WorkRefusal::Running),
+            WorkState::Waiting { .. } => Err(WorkRefusal::Waiting),
             WorkState::Completed | WorkState::Failed | WorkState::Cancelled => Err(self.terminal()),
         }
     }
 
     fn runnable(mut self, now: Timestamp) -> Self {
-        self.queue = Queue::Runnable;
+        self.queue = self.queue_for_input();
         self.queued_at = now;
         self
     }
 
     /// Where a ready Work with pending input stands.
     fn queue_for_input(&self) -> Queue {
+        if self.hold.is_some() {
+            return Queue::Blocked(Blocker::Held(self.scope.clone()));
+        }
         match self.eligibility {
-            Eligibility::Clear | Eligibility::Due { .. } => Queue::Runnable,
+            Eligibility::Clear | Eligibility::Due { .. } | Eligibility::Woken { .. } => Queue::Runnable,
             Eligibility::Backoff { .. } => Queue::Blocked(Blocker::Backoff(self.scope.clone())),
             Eligibility::Exhausted { .. } => Queue::Blocked(Blocker::Exhausted(self.scope.clone())),
         }
@@ -375,7 +534,9 @@ impl Work {
     ) -> Result<Self, WorkRefusal> {
         match self.state {
             WorkState::Running { execution: live } if live == execution => {}
-            WorkState::Running { .. } | WorkState::Ready => return Err(WorkRefusal::NotLive),
+            WorkState::Running { .. } | WorkState::Waiting { .. } | WorkState::Ready => {
+                return Err(WorkRefusal::NotLive);
+            }
             WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
                 return Err(self.terminal());
             }
@@ -388,6 +549,11 @@ impl Work {
             AfterAttempt::Failing { pending, eligibility } => {
                 self.failures = self.failures.saturating_add(1);
                 self.rest(pending, eligibility, now);
+            }
+            AfterAttempt::Waiting { wait } => {
+                self.failures = 0;
+                self.state = WorkState::Waiting { wait };
+                self.queued_at = now;
             }
             AfterAttempt::Completed => self.end(WorkState::Completed, now),
             AfterAttempt::Failed => {
@@ -404,7 +570,7 @@ impl Work {
     /// [`WorkRefusal::Terminal`] when it has ended: cancellation never rewrites an end.
     pub fn cancel(mut self, now: Timestamp) -> Result<Self, WorkRefusal> {
         match self.state {
-            WorkState::Ready | WorkState::Running { .. } => {
+            WorkState::Ready | WorkState::Running { .. } | WorkState::Waiting { .. } => {
                 self.end(WorkState::Cancelled, now);
                 Ok(self.bumped())
             }
@@ -423,6 +589,7 @@ impl Work {
         self.state = state;
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
+        self.hold = None;
         self.ended_at = Some(now);
     }
 
@@ -442,12 +609,17 @@ impl Work {
         let waits = self.eligibility != Eligibility::Clear;
         assert!(
             !waits || self.state == WorkState::Ready,
-            "{}: only a ready Work waits out a failure",
+            "{}: only a ready Work has something to go on from",
             self.id
         );
         assert!(
-            self.eligibility.admits() || self.queue != Queue::Runnable,
-            "{}: what waits out a failure is not runnable",
+            (self.hold.is_none() && self.eligibility.admits()) || self.queue != Queue::Runnable,
+            "{}: what is held or waits out a failure is not runnable",
+            self.id
+        );
+        assert!(
+            !matches!(self.eligibility, Eligibility::Woken { .. }) || self.queue != Queue::Idle,
+            "{}: a wake brings input",
             self.id
         );
     }

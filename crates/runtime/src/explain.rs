@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domain::causal::Bounds;
 use domain::delivery::{self, Delivery};
 use domain::event::{Event, Key, Payload};
-use domain::id::{EventId, IdMaker, Sequence, WorkId};
+use domain::id::{EventId, Sequence, WorkId};
 use domain::lane::LaneId;
 use domain::route::{ActivePolicy, CheckpointOutcome, RouteAnswer, RouteEffect};
 use domain::scope::Settings;
@@ -155,7 +155,7 @@ impl Runtime {
         {
             return Err(AcceptError::UnknownScope(delivery.scope.clone()));
         }
-        let proposed = self.store().ids(IdMaker::work);
+        let proposed = self.store().ids(|maker, now| (maker.work(now), maker.event(now)));
         let bounds = match &subject {
             Subject::Described(delivery) => active.bounds(&delivery.scope),
             // What is accepted has its own.
@@ -202,7 +202,7 @@ fn candidate(
     tx: &mut dyn Snapshot,
     subject: Subject,
     bounds: Bounds,
-    proposed: WorkId,
+    (proposed, woken): (WorkId, EventId),
 ) -> Result<Option<Candidate>, AcceptError> {
     let (event, payload) = match subject {
         Subject::Described(delivery) => {
@@ -219,7 +219,7 @@ fn candidate(
     };
     let work = apply::work_of(tx, &event)?;
     let lane = LaneId::of_event(&event);
-    Ok(Some(Candidate { event, payload, lane, work, proposed }))
+    Ok(Some(Candidate { event, payload, lane, work, proposed, woken }))
 }
 
 fn fate(tx: &mut dyn Snapshot, candidate: &Candidate, matched: &Matched) -> Result<Fate, StoreError> {

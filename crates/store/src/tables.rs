@@ -13,6 +13,7 @@ mod work;
 mod input;
 mod execution;
 mod timer;
+mod wait;
 mod kv;
 mod outline;
 mod config;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use domain::id::WaitId;
 use domain::store::{Snapshot, StoreError, WorkFilter};
+use domain::timer::{Timer, TimerKind};
 use domain::work::{Queue, Work, WorkState};
 use extension::Secrets as _;
 
@@ -207,7 +209,7 @@ fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
     let stranded = tx.stranded(now, LOOKED_AT_MAX)?;
     let stranded = stranded.iter().map(|run| format!("{} on {}", run.execution, run.host)).collect();
     let (mut movers, mut looked_at) = (Vec::new(), 0);
-    for state in ["ready", "running"] {
+    for state in ["ready", "running", "waiting"] {
         let filter = WorkFilter { state: Some(state.to_owned()), ..WorkFilter::default() };
         for work in tx.works(&filter, LOOKED_AT_MAX)? {
             looked_at += 1;
@@ -234,8 +236,28 @@ fn stands_still(tx: &mut dyn Snapshot, work: &Work) -> Result<Option<&'static st
                 (run.lease.is_none() && run.outcome.is_none()).then_some("nobody speaks for its run")
             }
         },
+        (WorkState::Waiting { wait }, _) => waits_for_nothing(tx, wait, work)?,
         (WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => None,
     })
+}
+
+/// Why nothing will end the Wait of a Work.
+fn waits_for_nothing(
+    tx: &mut dyn Snapshot,
+    wait: WaitId,
+    work: &Work,
+) -> Result<Option<&'static str>, StoreError> {
+    let Some(wait) = tx.wait(wait)? else { return Ok(Some("its Wait is gone")) };
+    if !wait.state.is_active() {
+        return Ok(Some("its Wait has ended"));
+    }
+    // A key brings it on, and a hold is an operator's.
+    if !wait.keys.is_empty() || work.hold.is_some() {
+        return Ok(None);
+    }
+    let timers = tx.timers_of(work.id, LOOKED_AT_MAX)?;
+    let its = |timer: &Timer| timer.kind == TimerKind::Wait { wait: wait.id };
+    Ok((!timers.iter().any(its)).then_some("its Wait has no key and no timer"))
 }
 
 impl Look {

@@ -15,6 +15,7 @@ mod control;
 mod overview;
 mod sequel;
 mod session;
+mod wait;
 mod scope;
 
 pub(crate) use control::*;
@@ -22,6 +23,7 @@ pub(crate) use overview::*;
 pub(crate) use scope::*;
 pub(crate) use sequel::*;
 pub(crate) use session::*;
+pub(crate) use wait::*;
 
 /// Reads a value that is there, also when it is `null`: a payload may be.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -208,6 +210,12 @@ pub(crate) struct WorkBody {
     /// What those failures mean for the next attempt; none when they mean nothing.
     #[serde(default)]
     pub(crate) retry: Option<RetryBody>,
+    /// What it waits for, while it does.
+    #[serde(default)]
+    pub(crate) wait: Option<WaitBody>,
+    /// Why it does not start, until an operator releases it.
+    #[serde(default)]
+    pub(crate) hold: Option<HoldBody>,
     pub(crate) created_at: String,
     pub(crate) ended_at: Option<String>,
     pub(crate) keys: Vec<KeyBody>,
@@ -232,6 +240,7 @@ impl WorkBody {
         let run = match work.state {
             domain::work::WorkState::Running { execution } => Some(execution.to_string()),
             domain::work::WorkState::Ready
+            | domain::work::WorkState::Waiting { .. }
             | domain::work::WorkState::Completed
             | domain::work::WorkState::Failed
             | domain::work::WorkState::Cancelled => None,
@@ -248,6 +257,8 @@ impl WorkBody {
             attempts: work.attempts,
             failures: work.failures,
             retry: RetryBody::of(work.eligibility),
+            wait: None,
+            hold: work.hold.as_ref().map(HoldBody::from),
             created_at: work.created_at.to_string(),
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),
@@ -321,6 +332,8 @@ impl RunBody {
         now: Timestamp,
     ) -> Self {
         let live = !execution.state.is_terminal();
+        // While a later turn goes on, what is kept is that of the turn before.
+        let result = result.filter(|_| !execution.state.is_going_on() || execution.outcome.is_some());
         Self {
             id: execution.id.to_string(),
             work: execution.work.to_string(),

@@ -147,6 +147,8 @@ pub(crate) fn ending(run: &RunBody) -> String {
     match run.state.as_str() {
         "completed" => format!("It completed{at}{status}."),
         "handoff" => format!("It handed its Work back{at}{status}."),
+        "parked" => "It is parked until what it waits for comes; then the same run goes on.".to_owned(),
+        "waiting" => format!("It ended{at} to wait; the next run goes on when what it waits for comes."),
         "failed" => format!("It failed{at}{because}."),
         "cancelled" => format!("It was cancelled{at}."),
         _live if run.recovering => "The daemon is finding out what became of it.".to_owned(),

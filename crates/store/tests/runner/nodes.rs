@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::causal::Bounds;
 use domain::event::{Causation, Event, Payload};
-use domain::execution::{Execution, ExecutionState};
+use domain::execution::{Execution, ExecutionState, Turn};
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
 use domain::lease::Lease;
 use domain::store::{EventFilter, Store, StoreError, Tx};
@@ -288,6 +288,7 @@ fn execution(number: i64, until: Timestamp) -> Execution {
         timeout: Duration::from_mins(1),
         deadline_at: None,
         handle: None,
+        turn: Turn::first(EventId::from_number(number)),
         outcome: None,
         claimed_at: Timestamp::EPOCH,
         started_at: None,
