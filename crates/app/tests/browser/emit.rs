@@ -17,8 +17,9 @@ fn describe(site: &Site, event_type: &str) {
     }
 }
 
+/// What an operator sent. The runtime has Events of its own about what came of it.
 fn events(site: &Site) -> Vec<serde_json::Value> {
-    site.home.json(&["events", "list"])["items"].as_array().unwrap().clone()
+    site.home.json(&["events", "list", "--source", "core.manual"])["items"].as_array().unwrap().clone()
 }
 
 fn emits(scripts: Scripts) {
