@@ -15,6 +15,8 @@ pub enum Blocker {
     ScopeFull(ScopeName),
     /// The scope is disabled.
     ScopeDisabled(ScopeName),
+    /// The scope is paused, or one that it descends from is; see [`crate::pause`].
+    ScopePaused(ScopeName),
     /// The scope or the binding is not in the configuration in force; the next apply may bring it back.
     Unconfigured(ScopeName),
     /// It waits out a failed attempt; see [`crate::retry`].
@@ -26,10 +28,10 @@ pub enum Blocker {
 }
 
 impl Blocker {
-    /// Whether a configuration that is put in force may remove it.
+    /// Whether a configuration that is put in force may remove it. It may also move a scope out from under a pause.
     pub const fn is_of_configuration(&self) -> bool {
         match self {
-            Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::Unconfigured(_) => true,
+            Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::ScopePaused(_) | Self::Unconfigured(_) => true,
             Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) => false,
         }
     }
@@ -45,6 +47,7 @@ impl Blocker {
         match word {
             "scope_full" => Ok(Self::ScopeFull(scope)),
             "scope_disabled" => Ok(Self::ScopeDisabled(scope)),
+            "scope_paused" => Ok(Self::ScopePaused(scope)),
             "unconfigured" => Ok(Self::Unconfigured(scope)),
             "backoff" => Ok(Self::Backoff(scope)),
             "exhausted" => Ok(Self::Exhausted(scope)),
@@ -59,6 +62,7 @@ impl fmt::Display for Blocker {
         match self {
             Self::ScopeFull(scope) => write!(f, "scope_full:{scope}"),
             Self::ScopeDisabled(scope) => write!(f, "scope_disabled:{scope}"),
+            Self::ScopePaused(scope) => write!(f, "scope_paused:{scope}"),
             Self::Unconfigured(scope) => write!(f, "unconfigured:{scope}"),
             Self::Backoff(scope) => write!(f, "backoff:{scope}"),
             Self::Exhausted(scope) => write!(f, "exhausted:{scope}"),
@@ -78,6 +82,7 @@ mod tests {
         for blocker in [
             Blocker::ScopeFull(scope.clone()),
             Blocker::ScopeDisabled(scope.clone()),
+            Blocker::ScopePaused(scope.clone()),
             Blocker::Unconfigured(scope.clone()),
             Blocker::Backoff(scope.clone()),
             Blocker::Exhausted(scope.clone()),

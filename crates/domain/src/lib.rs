@@ -22,6 +22,7 @@ pub mod route;
 pub mod work;
 pub mod input;
 pub mod capacity;
+pub mod pause;
 pub mod lease;
 pub mod ownership;
 pub mod execution;

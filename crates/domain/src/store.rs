@@ -24,6 +24,7 @@ pub mod event;
 pub mod execution;
 pub mod feed;
 pub mod kv;
+pub mod pause;
 pub mod route;
 pub mod start;
 pub mod timer;
@@ -36,6 +37,7 @@ pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
 pub use feed::{FeedReads, FeedWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
+pub use pause::{InForce, PauseReads, PauseWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
 pub use timer::{TimerReads, TimerWrites};
@@ -52,6 +54,7 @@ pub trait Snapshot:
     + WaitReads
     + KvReads
     + ConfigReads
+    + PauseReads
     + AccessReads
     + FeedReads
     + StartReads
@@ -71,6 +74,7 @@ pub trait Tx:
     + WaitWrites
     + KvWrites
     + ConfigWrites
+    + PauseWrites
     + AccessWrites
     + FeedWrites
     + StartWrites

@@ -4,7 +4,7 @@
 //! rows of live attempts. *Writes* the attempt with its lease and the inputs it consumes, or moves the Work to
 //! the list of what it waits for. *Afterwards* hands the claims to the executing stage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::capacity::Blocker;
@@ -12,6 +12,7 @@ use domain::execution::{Execution, ExecutionState, Resumption, Turn};
 use domain::id::{Epoch, ExecutionId, Generation, Incarnation, WorkId};
 use domain::lease::{Grant, Lease};
 use domain::ownership::Tenure;
+use domain::pause::paused_by;
 use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
@@ -22,9 +23,10 @@ use crate::announce;
 use crate::execute::Claimed;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
+use crate::pause;
 use crate::stage::{self, Chain, Progress, Stage, StageError};
 
-/// The most Works of a full scope that move to their list in one step.
+/// The most Works of a full or paused scope that move to their list in one step.
 const MOVED_AT_ONCE: u32 = 1000;
 
 /// The scheduling stage.
@@ -101,8 +103,7 @@ impl Schedule {
         let owner = runtime.store().incarnation();
         runtime
             .transact_owned("schedule", tenure, move |tx| {
-                let mut step =
-                    Step { active: &active, owner, room: BTreeMap::new(), done: Scheduled::default() };
+                let mut step = Step::new(&active, owner);
                 step.run(tx, &works, &proposed)?;
                 Ok(step.done)
             })
@@ -135,15 +136,25 @@ struct Step<'a> {
     owner: Incarnation,
     /// How many more attempts each scope may run.
     room: BTreeMap<ScopeName, u32>,
+    /// The scopes that an operator has paused.
+    paused: BTreeSet<ScopeName>,
     done: Scheduled,
 }
 
-impl Step<'_> {
+impl<'a> Step<'a> {
+    fn new(active: &'a ActiveGeneration, owner: Incarnation) -> Self {
+        let (room, paused) = (BTreeMap::new(), BTreeSet::new());
+        Self { active, owner, room, paused, done: Scheduled::default() }
+    }
+
     fn run(&mut self, tx: &mut dyn Tx, works: &[WorkId], proposed: &[ExecutionId]) -> Result<(), StoreError> {
-        let current = tx.current_generation_number()?.unwrap_or(Generation::from_number(0));
-        if current != self.active.number {
+        let in_force = tx.in_force()?;
+        if in_force.generation.unwrap_or(Generation::from_number(0)) != self.active.number {
             self.done.stale = true;
             return Ok(());
+        }
+        if in_force.any_pause {
+            self.paused = pause::scopes(tx)?;
         }
         for (id, execution) in works.iter().zip(proposed) {
             let Some(work) = tx.work(*id)? else { continue };
@@ -175,13 +186,11 @@ impl Step<'_> {
         if scope.disabled {
             return self.block(tx, &work, Blocker::ScopeDisabled(work.scope.clone()));
         }
-        let room = self.room(tx, scope)?;
-        if room == 0 {
-            // None of the scope can start, so they all move, many at a time, and nobody walks past them.
-            self.room.insert(work.scope.clone(), 0);
-            let full = Blocker::ScopeFull(work.scope.clone());
-            self.done.blocked += tx.block_runnable(&work.scope, &full, MOVED_AT_ONCE)?;
-            return Ok(());
+        if paused_by(&scope.lineage, &self.paused).is_some() {
+            return self.block_scope(tx, Blocker::ScopePaused(work.scope.clone()), &work.scope);
+        }
+        if self.room(tx, scope)? == 0 {
+            return self.block_scope(tx, Blocker::ScopeFull(work.scope.clone()), &work.scope);
         }
         let (trigger, woken) = match work.eligibility {
             // What ended the wait after a failure comes first, whatever arrived meanwhile.
@@ -279,6 +288,18 @@ impl Step<'_> {
         let room = limit.saturating_sub(live);
         self.room.insert(scope.name.clone(), room);
         Ok(room)
+    }
+
+    /// Moves the runnable Works of a scope of which none can start, many at a time, so that nobody walks past them.
+    fn block_scope(
+        &mut self,
+        tx: &mut dyn Tx,
+        blocker: Blocker,
+        scope: &ScopeName,
+    ) -> Result<(), StoreError> {
+        self.room.insert(scope.clone(), 0);
+        self.done.blocked += tx.block_runnable(scope, &blocker, MOVED_AT_ONCE)?;
+        Ok(())
     }
 
     fn block(&mut self, tx: &mut dyn Tx, work: &Work, blocker: Blocker) -> Result<(), StoreError> {

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod runner {
+    mod engines;
     mod server;
     mod world;
 
@@ -15,6 +16,7 @@ mod runner {
     mod loops;
     mod orphan;
     mod own;
+    mod pause;
     mod poison;
     mod room;
     mod shuffle;

@@ -19,6 +19,7 @@ mod feed;
 mod kv;
 mod listing;
 mod ownership;
+mod pause;
 mod route;
 mod sample;
 mod start;
@@ -37,6 +38,7 @@ pub use self::feed::*;
 pub use self::kv::*;
 pub use self::listing::*;
 pub use self::ownership::*;
+pub use self::pause::*;
 pub use self::route::*;
 pub use self::start::*;
 pub use self::timer::*;
@@ -137,6 +139,8 @@ macro_rules! for_each_store_case {
             no_generation_is_in_force_at_first
             newest_generation_is_in_force
             generation_number_is_taken_once
+            a_pause_is_noted_once_and_taken_back_once
+            what_is_in_force_tells_of_pauses
             token_is_found_by_its_digest
             revoked_token_is_gone
             digest_belongs_to_one_token

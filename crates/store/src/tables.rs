@@ -17,6 +17,7 @@ mod wait;
 mod kv;
 mod outline;
 mod config;
+mod pause;
 mod access;
 mod feed;
 mod start;

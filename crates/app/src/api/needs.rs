@@ -100,7 +100,7 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
             Blocker::ScopeFull(_) | Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) => {
                 continue;
             }
-            Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => {}
+            Blocker::ScopeDisabled(_) | Blocker::ScopePaused(_) | Blocker::Unconfigured(_) => {}
         }
         let Some(first) = tx.blocked(&blocker, 1)?.first().copied() else { continue };
         let Some(work) = tx.work(first)? else { continue };

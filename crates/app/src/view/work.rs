@@ -163,6 +163,9 @@ pub(crate) fn blocked(reason: &str) -> String {
             format!("It starts when scope `{scope}` runs less than its `concurrency` allows.")
         }
         Some(("scope_disabled", scope)) => format!("It starts when scope `{scope}` is enabled again."),
+        Some(("scope_paused", scope)) => {
+            format!("It starts when scope `{scope}` goes on, which is paused; `scope resume` lets it.")
+        }
         Some(("unconfigured", scope)) => {
             format!("It starts when the configuration has its scope `{scope}` and its binding again.")
         }

@@ -437,6 +437,8 @@ pub(super) struct World {
     pub(super) executor: Arc<Double>,
     pub(super) clock: Arc<HandClock>,
     pub(super) secrets: Arc<Secrets>,
+    /// Whether it takes the loops, or renews what it has of them, before it steps.
+    pub(super) claims: bool,
     texts: Texts,
 }
 
@@ -485,7 +487,7 @@ impl World {
         let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]);
         let (runtime, stages) = Runtime::new(store, registry, options);
         runtime.prepare().await.unwrap();
-        Self { runtime, stages, executor, clock, secrets, texts }
+        Self { runtime, stages, executor, clock, secrets, claims: false, texts }
     }
 
     pub(super) fn texts(&self) -> Texts {
@@ -493,8 +495,14 @@ impl World {
     }
 
     pub(super) async fn apply(&mut self, scope: EffectiveScope) {
+        self.apply_all(vec![scope]).await;
+    }
+
+    pub(super) async fn apply_all(&mut self, scopes: Vec<EffectiveScope>) {
+        self.claim().await;
         let text = format!("text {}", self.texts.lock().unwrap().len());
-        let scopes = Scopes::from([(scope.name.clone(), Arc::new(scope))]);
+        let scopes: Scopes =
+            scopes.into_iter().map(|scope| (scope.name.clone(), Arc::new(scope))).collect();
         self.texts.lock().unwrap().insert(text.clone(), scopes);
         self.runtime.apply(text, String::new()).await.unwrap();
     }
@@ -535,8 +543,15 @@ impl World {
         }
     }
 
+    async fn claim(&self) {
+        if self.claims {
+            self.runtime.claim_loops().await.unwrap();
+        }
+    }
+
     /// Steps every stage until none has anything to do now.
     pub(super) async fn run(&mut self) {
+        self.claim().await;
         loop {
             let mut moved = false;
             moved |= self.stages.route.step().await.unwrap() == Progress::Advanced;
@@ -566,6 +581,7 @@ impl World {
 
     /// Routes what is accepted and starts nothing.
     pub(super) async fn stages_route_only(&mut self) {
+        self.claim().await;
         while self.stages.route.step().await.unwrap() == Progress::Advanced {}
     }
 

@@ -36,6 +36,7 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         Work { lifecycle: Lifecycle::RunOnce, kind: WorkKind::known("schedule.job"), ..work(0) },
         blocked(Blocker::ScopeFull(main_scope())),
         blocked(Blocker::ScopeDisabled(ScopeName::known("team/eng"))),
+        blocked(Blocker::ScopePaused(main_scope())),
         blocked(Blocker::Unconfigured(main_scope())),
         Work {
             failures: 1,

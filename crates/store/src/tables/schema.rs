@@ -338,6 +338,8 @@ const FIRST: &[&str] = &[
         digest {text} NOT NULL,
         applied_at {int} NOT NULL
     ) {table}",
+    // What an operator has paused, beside what is configured. Rows are few.
+    "CREATE TABLE scope_pause (scope {text} PRIMARY KEY, since {int} NOT NULL) {clustered}",
     "CREATE TABLE token (
         digest {text} PRIMARY KEY,
         label {text} NOT NULL,
