@@ -6,13 +6,15 @@
 
 use std::fmt;
 
-use crate::text::{ScopeName, TextError};
+use crate::text::{ConcurrencyKey, ScopeName, TextError};
 
 /// What a refused Work waits for. Its text is the name of the list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Blocker {
     /// The scope runs as many attempts as its `concurrency` allows.
     ScopeFull(ScopeName),
+    /// Another Work of the scope runs, or may still run, under the same concurrency key.
+    Concurrency(ScopeName, ConcurrencyKey),
     /// The scope is disabled.
     ScopeDisabled(ScopeName),
     /// The scope is paused, or one that it descends from is; see [`crate::pause`].
@@ -32,6 +34,8 @@ impl Blocker {
     pub const fn is_of_configuration(&self) -> bool {
         match self {
             Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::ScopePaused(_) | Self::Unconfigured(_) => true,
+            // Nothing of a configuration keeps it; whoever stood in its way may be gone all the same.
+            Self::Concurrency(..) => true,
             Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) => false,
         }
     }
@@ -43,6 +47,10 @@ impl Blocker {
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let unknown = TextError::Form { what: "a blocker", form: "a reason word, a colon and a scope" };
         let (word, scope) = text.split_once(':').ok_or(unknown.clone())?;
+        if word == "concurrency" {
+            let (scope, key) = scope.split_once(':').ok_or(unknown)?;
+            return Ok(Self::Concurrency(ScopeName::new(scope)?, ConcurrencyKey::new(key)?));
+        }
         let scope = ScopeName::new(scope)?;
         match word {
             "scope_full" => Ok(Self::ScopeFull(scope)),
@@ -61,6 +69,7 @@ impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ScopeFull(scope) => write!(f, "scope_full:{scope}"),
+            Self::Concurrency(scope, key) => write!(f, "concurrency:{scope}:{key}"),
             Self::ScopeDisabled(scope) => write!(f, "scope_disabled:{scope}"),
             Self::ScopePaused(scope) => write!(f, "scope_paused:{scope}"),
             Self::Unconfigured(scope) => write!(f, "unconfigured:{scope}"),
@@ -74,13 +83,14 @@ impl fmt::Display for Blocker {
 #[cfg(test)]
 mod tests {
     use super::Blocker;
-    use crate::text::ScopeName;
+    use crate::text::{ConcurrencyKey, ScopeName};
 
     #[test]
     fn text_round_trips() {
         let scope = ScopeName::known("team/eng");
         for blocker in [
             Blocker::ScopeFull(scope.clone()),
+            Blocker::Concurrency(scope.clone(), ConcurrencyKey::known("deploy: the “site”")),
             Blocker::ScopeDisabled(scope.clone()),
             Blocker::ScopePaused(scope.clone()),
             Blocker::Unconfigured(scope.clone()),

@@ -27,6 +27,7 @@ pub mod kv;
 pub mod pause;
 pub mod route;
 pub mod start;
+pub mod succession;
 pub mod timer;
 pub mod wait;
 pub mod work;
@@ -40,6 +41,7 @@ pub use kv::{KvReads, KvRow, KvWrites};
 pub use pause::{InForce, PauseReads, PauseWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
+pub use succession::{SuccessionReads, SuccessionWrites};
 pub use timer::{TimerReads, TimerWrites};
 pub use wait::{WaitFilter, WaitReads, WaitWrites};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
@@ -55,6 +57,7 @@ pub trait Snapshot:
     + KvReads
     + ConfigReads
     + PauseReads
+    + SuccessionReads
     + AccessReads
     + FeedReads
     + StartReads
@@ -75,6 +78,7 @@ pub trait Tx:
     + KvWrites
     + ConfigWrites
     + PauseWrites
+    + SuccessionWrites
     + AccessWrites
     + FeedWrites
     + StartWrites

@@ -87,6 +87,7 @@ impl Runtime {
                 if had_room {
                     schedule::room_freed(tx, &work.scope, 1)?;
                 }
+                schedule::key_freed(tx, &next)?;
                 Ok::<_, ControlError>(ended)
             })
             .await?;
@@ -204,6 +205,8 @@ impl Runtime {
             // They stay while their scope is paused, so that an apply walks no long list for nothing.
             Blocker::ScopePaused(scope) if self.is_paused(scope, paused) => 0,
             Blocker::ScopePaused(_) => u32::MAX,
+            // One at a time.
+            Blocker::Concurrency(..) => 1,
             // They all come back.
             Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
             // No configuration brings them back.
@@ -348,7 +351,16 @@ async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
     };
     match stopped {
         Stopped::Confirmed => {
-            let marked = runtime.store().transact("stopped", move |tx| tx.mark_stopped(id)).await;
+            let work = execution.work;
+            let mark = move |tx: &mut dyn Tx| {
+                tx.mark_stopped(id)?;
+                match tx.work(work)? {
+                    Some(work) => schedule::key_freed(tx, &work),
+                    None => Ok(false),
+                }
+            };
+            let marked = runtime.store().transact("stopped", mark).await;
+            runtime.hints().schedule.notify_one();
             if let Err(error) = &marked {
                 tracing::warn!(execution = %id, error = %Chain(error), "a stop could not be recorded");
             }

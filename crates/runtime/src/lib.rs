@@ -25,6 +25,7 @@ pub mod wake;
 pub mod recover;
 pub mod control;
 pub mod pause;
+pub mod replay;
 pub mod announce;
 mod causal;
 pub mod generation;
@@ -48,4 +49,5 @@ pub use generation::{ActiveGeneration, ActiveRoute, ActiveScope, ApplyError, Sco
 pub use node::{Options, Runtime, Stages};
 pub use pause::{PauseError, Paused, Resumed};
 pub use registry::{Registry, SecretSource};
+pub use replay::ReplayError;
 pub use stage::{Progress, Stage, StageError};

@@ -8,6 +8,7 @@ use domain::execution::Execution;
 use domain::id::{Sequence, TimerId, WaitId};
 use domain::outcome::{Outcome, TurnResult};
 use domain::store::{StoreError, Tx};
+use domain::succession;
 use domain::timer::{Timer, TimerKind};
 use domain::wait::{Registration, RegistrationFacts, Wait, WaitRefusal};
 use domain::work::Work;
@@ -32,13 +33,18 @@ pub(crate) fn admit(
     }
     let Some(registration) = result.wait.as_deref() else { return Ok(Err(WaitRefusal::Missing)) };
     let registration: &Registration = registration;
+    let mut keys = tx.keys_of(work.id)?;
+    if tx.succession_of(work.id)?.is_some() {
+        // Events carry the plain keys of its line.
+        keys.extend(succession::plain_keys(&keys));
+    }
     let facts = RegistrationFacts {
         id,
         timer,
         work: work.id,
         scope: work.scope.clone(),
         execution: execution.id,
-        keys: tx.keys_of(work.id)?,
+        keys,
         consumed: tx.last_input_of(execution.id)?.unwrap_or(Sequence::ZERO),
         pending: tx.pending_inputs(work.id, 1)?.first().map(|input| input.sequence),
         last: tx.last_sequence(),

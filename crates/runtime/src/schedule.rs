@@ -192,6 +192,11 @@ impl<'a> Step<'a> {
         if self.room(tx, scope)? == 0 {
             return self.block_scope(tx, Blocker::ScopeFull(work.scope.clone()), &work.scope);
         }
+        if let (Some(key), Some(busy)) = (&work.concurrency, work.concurrency_blocker())
+            && tx.concurrency_holder(&work.scope, key)?.is_some()
+        {
+            return self.block(tx, &work, busy);
+        }
         let (trigger, woken) = match work.eligibility {
             // What ended the wait after a failure comes first, whatever arrived meanwhile.
             Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
@@ -308,7 +313,24 @@ impl<'a> Step<'a> {
         self.done.blocked += 1;
         // The room it was offered is still there; whoever waits for it may take it.
         room_freed(tx, &work.scope, 1)?;
+        match next.queue {
+            Queue::Blocked(Blocker::Concurrency(..)) => {}
+            // It may have been brought back for its key, which another can have.
+            Queue::Idle | Queue::Runnable | Queue::Blocked(_) => drop(key_freed(tx, work)?),
+        }
         Ok(())
+    }
+}
+
+/// Brings back the next Work that waits for the concurrency key of a Work which runs under it no more, or did not
+/// come to it.
+///
+/// # Errors
+/// [`StoreError`] undoes what freed the key with it.
+pub(crate) fn key_freed(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
+    match work.concurrency_blocker() {
+        Some(blocker) => bring_back(tx, &blocker, 1),
+        None => Ok(false),
     }
 }
 

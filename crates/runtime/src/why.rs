@@ -110,7 +110,7 @@ pub struct LedTo {
 /// # Errors
 /// [`StoreError`] when the store fails.
 pub fn led_to(tx: &mut dyn Snapshot, link: &Link) -> Result<LedTo, StoreError> {
-    let mut led = LedTo::default();
+    let mut led = LedTo { events: tx.replays_of(link.event.id, LISTED_MAX)?, ..LedTo::default() };
     let routed = link.checkpoint.as_ref().filter(|done| done.outcome == CheckpointOutcome::Routed);
     let Some(id) = routed.and_then(|done| done.work) else { return Ok(led) };
     let Some(input) = tx.input(id, link.event.sequence)? else { return Ok(led) };
@@ -118,9 +118,10 @@ pub fn led_to(tx: &mut dyn Snapshot, link: &Link) -> Result<LedTo, StoreError> {
         Some(run) => led.run = tx.execution(run)?,
         None => led.pending = tx.work(id)?.is_some_and(|work| !work.state.is_terminal()),
     }
-    // Only the runtime derives Events, and from the trigger of the run that they are about.
+    // What else the runtime derives comes from the trigger of the run that it is about.
     if let Some(run) = led.run.as_ref().filter(|run| run.trigger == link.event.id) {
         led.events.extend(announce::of(tx, run)?);
+        led.events.sort_by_key(|event| event.sequence);
     }
     Ok(led)
 }

@@ -24,6 +24,7 @@ mod runner {
     mod wake;
     mod woken;
     mod recover;
+    mod replay;
     mod retry;
     mod route;
 }

@@ -18,6 +18,7 @@ mod kv;
 mod outline;
 mod config;
 mod pause;
+mod succession;
 mod access;
 mod feed;
 mod start;

@@ -9,7 +9,7 @@ use super::cloudevents;
 use super::route::{Operation, ROUTES, Route};
 use super::wire::{
     AcceptedBody, AgainBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody,
-    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PlanBody, Problem,
+    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PausedBody, PlanBody, Problem,
     RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody, TimelineBody, TimerBody,
     WaitBody, WhyBody, WorkBody,
 };
@@ -233,6 +233,10 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
             "List the scopes of the configuration in force, with what holds in each",
             Page<ScopeBody>
         ),
+        Operation::PauseScope => {
+            answers!(g, "pauseScope", "Let a scope start nothing more, until it is resumed", PausedBody)
+        }
+        Operation::ResumeScope => answers!(g, "resumeScope", "Let a paused scope start again", PausedBody),
         Operation::PlanConfig => {
             answers!(g, "planConfig", "Say what applying the home's file would change", PlanBody)
         }

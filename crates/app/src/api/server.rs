@@ -17,7 +17,7 @@ use super::posture::{self, Hosts, Peer, Place};
 use super::query::Query;
 use super::route::{self, Found, Operation, Route};
 use super::{
-    config, doctor, events, explain, metrics, needs, openapi, runs, scopes, sessions, starts, stream,
+    config, doctor, events, explain, metrics, needs, openapi, pause, runs, scopes, sessions, starts, stream,
     timeline, waits, work,
 };
 use crate::auth::Authority;
@@ -244,7 +244,9 @@ impl Server {
             Operation::RunAgain => Box::pin(runs::again(daemon, asked)).await,
             Operation::RunArtifact => runs::artifact(daemon, &asked).await,
             Operation::ShowConfig => config::show(daemon).await,
-            Operation::ListScopes => scopes::list(daemon, &asked),
+            Operation::ListScopes => scopes::list(daemon, &asked).await,
+            Operation::PauseScope => pause::pause(daemon, &asked).await,
+            Operation::ResumeScope => pause::resume(daemon, &asked).await,
             Operation::PlanConfig => config::plan(daemon),
             Operation::ApplyConfig => Box::pin(config::apply(daemon, asked)).await,
             Operation::LoginCode => sessions::code(daemon, &asked),

@@ -30,6 +30,7 @@ mod events;
 mod posture;
 mod runs;
 mod overview;
+mod pause;
 mod sequel;
 pub(crate) mod sessions;
 mod browser_posture;

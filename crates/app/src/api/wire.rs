@@ -13,6 +13,7 @@ use serde_json::Value;
 
 mod control;
 mod overview;
+mod pause;
 mod sequel;
 mod session;
 mod wait;
@@ -20,6 +21,7 @@ mod scope;
 
 pub(crate) use control::*;
 pub(crate) use overview::*;
+pub(crate) use pause::*;
 pub(crate) use scope::*;
 pub(crate) use sequel::*;
 pub(crate) use session::*;
@@ -464,6 +466,9 @@ pub(crate) struct StatusBody {
     pub(crate) running: usize,
     pub(crate) blocked: Vec<BlockedBody>,
     pub(crate) lanes: Vec<LaneBody>,
+    /// Scopes that an operator has paused.
+    #[serde(default)]
+    pub(crate) paused: Vec<PauseBody>,
     /// This daemon's own start, when another had run before it: since when none was there, and what it found.
     #[serde(default)]
     pub(crate) last_downtime: Option<StartBody>,

@@ -61,6 +61,10 @@ pub(crate) enum Page {
     AskApply,
     /// Its button.
     Apply,
+    /// The button that lets a scope start nothing more.
+    PauseScope,
+    /// The button that lets it start again.
+    ResumeScope,
     /// How the daemon is.
     Health,
     /// Sessions, theme and where things are.
@@ -101,6 +105,8 @@ impl Page {
             | Self::Config
             | Self::AskApply
             | Self::Apply
+            | Self::PauseScope
+            | Self::ResumeScope
             | Self::Health
             | Self::Settings
             | Self::Theme
@@ -138,6 +144,8 @@ static PAGES: &[Route<Page>] = &[
     get("/config", Page::Config, &["scope"]),
     get("/config/apply", Page::AskApply, &[]),
     post("/config/apply", Page::Apply),
+    post("/scopes/{name}/pause", Page::PauseScope),
+    post("/scopes/{name}/resume", Page::ResumeScope),
     get("/health", Page::Health, &[]),
     get("/settings", Page::Settings, &[]),
     post("/settings/theme", Page::Theme),

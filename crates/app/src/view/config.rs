@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{count, time};
-use crate::api::wire::{BindingBody, EntryBody, RemovedBody, RouteBody, ScopeBody, SettingBody};
+use crate::api::wire::{BindingBody, EntryBody, PauseBody, RemovedBody, RouteBody, ScopeBody, SettingBody};
 
 /// A scope in words.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub(crate) struct ScopeWords {
     pub(crate) place: String,
     /// Why nothing of it starts, when it is disabled.
     pub(crate) disabled: Option<String>,
+    /// Why nothing of it starts, when it is paused.
+    pub(crate) paused: Option<String>,
     /// In the order in which they are asked.
     pub(crate) routes: Vec<Part>,
     pub(crate) bindings: Vec<Part>,
@@ -62,6 +64,7 @@ impl ScopeWords {
                 Some(parent) => format!("It inherits from `{parent}` what it doesn't say itself."),
                 None => "It inherits from no other scope.".to_owned(),
             },
+            paused: scope.paused.as_ref().map(|pause| paused(name, pause)),
             disabled: scope.disabled_by.as_deref().map(|by| disabled(name, by)),
             routes: parts(&scope.routes, |one| {
                 (&one.name, route(one, &scope.bindings), inherited(&one.declared_in))
@@ -97,6 +100,16 @@ fn disabled(scope: &str, by: &str) -> String {
         format!("It is disabled: {nothing}.")
     } else {
         format!("It is disabled, as `{by}` is: {nothing}.")
+    }
+}
+
+fn paused(scope: &str, pause: &PauseBody) -> String {
+    let (by, since) = (&pause.scope, time::absolute(&pause.since));
+    let nothing = "Events are accepted, routed and queued, what runs ends, and nothing of it starts";
+    if scope == by {
+        format!("It is paused since {since}: {nothing}.")
+    } else {
+        format!("It is paused, as `{by}` is since {since}: {nothing}.")
     }
 }
 

@@ -162,6 +162,10 @@ pub(crate) fn blocked(reason: &str) -> String {
         Some(("scope_full", scope)) => {
             format!("It starts when scope `{scope}` runs less than its `concurrency` allows.")
         }
+        Some(("concurrency", scope_and_key)) => {
+            let (scope, key) = scope_and_key.split_once(':').unwrap_or(("?", scope_and_key));
+            format!("It starts when no other Work of scope `{scope}` runs under its concurrency key `{key}`.")
+        }
         Some(("scope_disabled", scope)) => format!("It starts when scope `{scope}` is enabled again."),
         Some(("scope_paused", scope)) => {
             format!("It starts when scope `{scope}` goes on, which is paused; `scope resume` lets it.")
@@ -223,6 +227,7 @@ pub(crate) fn cancel_effects(work: &WorkBody) -> Vec<CancelEffect> {
 
 /// Whether only an operator can clear what a blocked Work waits for.
 pub(crate) fn is_held(work: &WorkBody) -> bool {
-    let moves_by_itself = |reason: &str| reason.starts_with("scope_full:") || reason.starts_with("backoff:");
+    const BY_ITSELF: [&str; 3] = ["scope_full:", "concurrency:", "backoff:"];
+    let moves_by_itself = |reason: &str| BY_ITSELF.iter().any(|word| reason.starts_with(word));
     work.queue == "blocked" && work.blocked_by.as_deref().is_some_and(|reason| !moves_by_itself(reason))
 }

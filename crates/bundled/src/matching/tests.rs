@@ -26,6 +26,8 @@ fn attach(source: &str, external_id: &str) -> Match {
         keys: vec![key(source, external_id)],
         kind: WorkKind::known("match.keyed"),
         lifecycle: Lifecycle::Standing,
+        concurrency: None,
+        reopens: Vec::new(),
     }
 }
 
@@ -265,7 +267,10 @@ fn without_a_template_the_events_own_key_counts() {
 fn fresh_makes_work_that_ends() {
     let sample = Sample::new("s", "t").key("a", "b");
     let wanted =
-        |kind: &str, keys| Match::Fresh { kind: WorkKind::known(kind), lifecycle: Lifecycle::Once, keys };
+        |kind: &str, keys| {
+            let (kind, lifecycle) = (WorkKind::known(kind), Lifecycle::Once);
+            Match::Fresh { kind, lifecycle, keys, concurrency: None }
+        };
     let config = json!({ "types": ["t"], "work": "fresh" });
     assert_eq!(decide(&config, &sample), Ok(Some(wanted("match.fresh", vec![]))));
     assert_eq!(decide(&config, &sample.clone().addressed()), Ok(None));

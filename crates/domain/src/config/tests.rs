@@ -46,6 +46,8 @@ fn binding_with(
         config: json!({ "mark": mark }),
         resource: None,
         timeout_seconds: timeout,
+        inactivity_seconds: None,
+        retry: None,
         secrets: secrets
             .iter()
             .map(|(variable, name)| ((*variable).to_owned(), (*name).to_owned()))

@@ -1,19 +1,22 @@
 //! Applying answers: what was asked outside is revalidated here and written with its checkpoint.
 
+use domain::delivery::AcceptRefusal;
 use domain::decision::{Decision, Looked, Present};
 use domain::event::{Event, Key};
-use domain::id::{Generation, Sequence, WorkId};
+use domain::id::{EventId, Generation, Sequence, WorkId};
 use domain::input::Input;
 use domain::lane::{self, BEHIND_PAUSE, HELD_PAUSE, LaneBlock, LaneId, QUARANTINE_TRIES};
 use domain::route::{
-    self, ActivePolicy, Checkpoint, CheckpointOutcome, Match, RouteAnswer, RouteEffect, RouteFacts,
+    self, ActivePolicy, Checkpoint, CheckpointOutcome, Line, Match, RouteAnswer, RouteEffect, RouteFacts,
     RouteRefusal, Routing,
 };
 use domain::store::{Snapshot, StoreError, Tx};
+use domain::succession::{self, Succession};
 use domain::text::{BindingName, Code, RouteName, ScopeName};
 use domain::wait::Wait;
 use domain::work::Work;
 
+use crate::announce::{self, Announced};
 use crate::generation::ActiveGeneration;
 use crate::route::Candidate;
 use crate::stage::BATCH;
@@ -303,16 +306,47 @@ fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<
         // It has no effect on the Work, and is still about it.
         facts.owner = work_of(tx, &candidate.event)?;
     }
+    // What is addressed to a Work means that one.
+    let may_reopen = match wants {
+        Match::Attach { reopens, .. } => !reopens.is_empty() && facts.addressed.is_none(),
+        Match::Fresh { .. } | Match::Addressed | Match::Drop { .. } => false,
+    };
     let mut owner = None;
     for key in keys {
-        let owned = tx.key_owner(&key)?;
+        let (key, owned) = if may_reopen {
+            newest_owner(tx, key)?
+        } else {
+            let owned = tx.key_owner(&key)?;
+            (key, owned)
+        };
         owner = owner.or(owned);
         facts.owners.push((key, owned));
     }
     if let Some(owner) = owner {
         facts.owner = tx.work(owner)?;
     }
+    if let Some(owner) = facts.owner.as_ref().filter(|owner| may_reopen && owner.state.is_terminal()) {
+        let place = tx.succession_of(owner.id)?;
+        facts.line = Some(Line { place, keys: tx.keys_of(owner.id)? });
+    }
     Ok(facts)
+}
+
+/// A key as the newest generation of its line has it, with its owner. It is asked for only where a route reopens.
+fn newest_owner(tx: &mut dyn Snapshot, key: Key) -> Result<(Key, Option<WorkId>), StoreError> {
+    let Some(owner) = tx.key_owner(&key)? else { return Ok((key, None)) };
+    let first = tx.succession_of(owner)?.map_or(owner, |place| place.first);
+    let Some(newest) = tx.newest_of_line(first)?.filter(|newest| newest.work != owner) else {
+        return Ok((key, Some(owner)));
+    };
+    match succession::qualified(&key, newest.generation) {
+        Ok(qualified) => {
+            let owner = tx.key_owner(&qualified)?;
+            Ok((qualified, owner))
+        }
+        // A line whose keys became too long has ended.
+        Err(_long) => Ok((key, Some(owner))),
+    }
 }
 
 /// The first Event that must be routed before this one: of its lane, or of any lane of its Work.
@@ -326,10 +360,7 @@ fn earlier(
         lanes.push(candidate.lane);
     }
     if let Some(work) = work {
-        lanes.push(LaneId::of_work(work));
-        for key in tx.keys_of(work)? {
-            lanes.push(LaneId::of_key(&key));
-        }
+        lanes.extend(lanes_of(tx, work)?);
     }
     lanes.sort_unstable();
     lanes.dedup();
@@ -337,6 +368,34 @@ fn earlier(
         return Ok(None);
     }
     tx.earlier_unrouted(&lanes, candidate.event.sequence)
+}
+
+/// The lanes of everything that leads to a Work: Events carry the plain keys of one that succeeds another.
+pub(crate) fn lanes_of(tx: &mut dyn Snapshot, work: WorkId) -> Result<Vec<LaneId>, StoreError> {
+    let keys = tx.keys_of(work)?;
+    let mut lanes = vec![LaneId::of_work(work)];
+    lanes.extend(keys.iter().map(LaneId::of_key));
+    lanes.extend(succession::plain_keys(&keys).iter().map(LaneId::of_key));
+    Ok(lanes)
+}
+
+/// Writes a successor and tells of it, unless the chain of the Event refuses that; then nothing is written but the
+/// record of the refusal.
+fn succeed(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    (event, proposed): (&Event, EventId),
+    work: &Work,
+    place: &Succession,
+) -> Result<Option<AcceptRefusal>, StoreError> {
+    match announce::created(tx, active, proposed, work, (place, event))? {
+        Announced::Refused(refusal) => Ok(Some(refusal)),
+        Announced::Heard | Announced::Unheard => {
+            tx.insert_work(work)?;
+            tx.insert_succession(place)?;
+            Ok(None)
+        }
+    }
 }
 
 fn write(
@@ -360,6 +419,16 @@ fn write(
         RouteEffect::None => return off(tx, candidate, &checkpoint, applied),
         RouteEffect::Create { work, attach } => {
             tx.insert_work(&work)?;
+            (work.id, attach, None)
+        }
+        RouteEffect::Succeed { work, place, attach } => {
+            if let Some(refusal) = succeed(tx, active, (event, candidate.woken), &work, &place)? {
+                checkpoint.outcome = CheckpointOutcome::Terminal;
+                checkpoint.work = Some(place.predecessor);
+                checkpoint.code = Some(Code::known("successor_refused"));
+                checkpoint.reason = Some(format!("{} had ended, and a successor was refused: {refusal}", place.predecessor));
+                return off(tx, candidate, &checkpoint, applied);
+            }
             (work.id, attach, None)
         }
         RouteEffect::Enqueue { work, attach } => {

@@ -23,6 +23,7 @@ use serde::Serialize;
 use crate::announce::{self, Announced};
 use crate::causal::{self, Derived};
 use crate::generation::ActiveGeneration;
+use crate::replay;
 
 /// How many Events are read at a time.
 const PAGE: u32 = 64;
@@ -130,6 +131,7 @@ fn first_match(
             if before.is_some_and(|before| before <= event.sequence) {
                 return Ok(None);
             }
+            let event = replay::seen(tx, event)?;
             if !wait.matches(&event) {
                 continue;
             }
@@ -194,7 +196,13 @@ pub(crate) fn routed(
 /// [`StoreError`].
 pub(crate) fn waited_for(tx: &mut dyn Snapshot, event: &Event) -> Result<Option<Wait>, StoreError> {
     let Some(key) = &event.key else { return Ok(None) };
-    let Some(work) = tx.key_owner(key)? else { return Ok(None) };
+    let Some(owner) = tx.key_owner(key)? else { return Ok(None) };
+    let newest = match tx.active_wait(owner)? {
+        // The owner of a plain key has ended when another Work goes on with it.
+        None => tx.newest_of_line(owner)?,
+        Some(_waits) => None,
+    };
+    let work = newest.map_or(owner, |newest| newest.work);
     Ok(tx.active_wait(work)?.filter(|wait| wait.matches(event)))
 }
 
@@ -213,7 +221,8 @@ fn first_unrouted(tx: &mut dyn Snapshot, wait: &Wait) -> Result<Option<Sequence>
         // What stands in a lane is live, and bounded by what arrives while nobody routes.
         let until = first.unwrap_or(Sequence::from_number(i64::MAX));
         for sequence in tx.unrouted_in_lane(LaneId::of_key(key), until, u32::MAX)? {
-            if tx.event_at(sequence)?.is_some_and(|event| wait.matches(&event)) {
+            let Some(event) = tx.event_at(sequence)? else { continue };
+            if wait.matches(&replay::seen(tx, event)?) {
                 first = Some(sequence);
                 break;
             }

@@ -11,11 +11,11 @@ use domain::event::{Event, Key, Payload};
 use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, WorkId};
 use domain::outcome::{Outcome, TurnResult};
-use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, Match};
+use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, End, Match};
 use domain::scope::{Binding, EffectiveScope, Route, SecretRef, Settings};
 use domain::store::{EventFilter, ExecutionFilter, Store, StoreError, WaitFilter};
 use domain::text::{
-    BindingName, Code, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
+    BindingName, Code, ConcurrencyKey, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
     SourceName, WorkKind,
 };
 use domain::time::{Clock, Timestamp};
@@ -277,6 +277,8 @@ struct ToldRoute {
     only: Option<String>,
     /// The key that an announcement leads to.
     other: Option<String>,
+    /// After which ends it goes on with a new Work.
+    reopens: Vec<End>,
     /// Whether each announcement leads to one of two keys, in turn.
     ping: bool,
 }
@@ -292,7 +294,9 @@ impl Handler for Told {
         let only = config["only"].as_str().map(str::to_owned);
         let other = config["other"].as_str().map(str::to_owned);
         let ping = config["ping"] == true;
-        Ok(Box::new(ToldRoute { types, looks: config["looks"] == true, only, other, ping }))
+        let reopens = config["reopens"].as_array().cloned().unwrap_or_default();
+        let reopens = reopens.into_iter().map(|end| serde_json::from_value(end).unwrap()).collect();
+        Ok(Box::new(ToldRoute { reopens, types, looks: config["looks"] == true, only, other, ping }))
     }
 }
 
@@ -347,11 +351,12 @@ impl PreparedRoute for ToldRoute {
             }
             keys.extend(says["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(key));
             let kind = WorkKind::known("told");
+            let concurrency = says["alone"].as_str().map(ConcurrencyKey::known);
             let lifecycle = if says["once"] == true { Lifecycle::Once } else { Lifecycle::Standing };
             Ok(if says["fresh"] == true {
-                Some(Match::Fresh { kind, lifecycle: Lifecycle::Once, keys })
+                Some(Match::Fresh { kind, lifecycle: Lifecycle::Once, keys, concurrency })
             } else if !keys.is_empty() {
-                Some(Match::Attach { keys, kind, lifecycle })
+                Some(Match::Attach { keys, kind, lifecycle, concurrency, reopens: self.reopens.clone() })
             } else if input.event.work.is_some() {
                 Some(Match::Addressed)
             } else {
@@ -402,6 +407,8 @@ pub(super) fn scope(policy: ActivePolicy, concurrency: u32) -> EffectiveScope {
         config: Value::Null,
         resource: None,
         timeout_seconds: None,
+        inactivity_seconds: None,
+        retry: None,
         secrets: BTreeMap::new(),
         declared_in: name.clone(),
     };

@@ -7,7 +7,7 @@ use domain::id::{ExecutionId, Revision, Sequence, WaitId, WorkId};
 use domain::input::Input;
 use domain::retry::{Eligibility, Exhaustion};
 use domain::store::{StoreError, WorkFilter, WorkReads, WorkWrites};
-use domain::text::ScopeName;
+use domain::text::{ConcurrencyKey, ScopeName};
 use domain::time::Timestamp;
 use domain::work::{Hold, Queue, Work, WorkState};
 
@@ -21,7 +21,7 @@ macro_rules! select {
         concat!(
             "SELECT id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures, ",
             "eligibility, failed, retry_at, next_trigger, wait, resumes, hold, hold_reason, held_at, revision, ",
-            "attempts, created_at, ended_at FROM work",
+            "attempts, created_at, ended_at, concurrency FROM work",
             $rest
         )
     };
@@ -84,9 +84,9 @@ static INSERT: Sql = Sql::new(
     "work",
     "INSERT INTO work (id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures,
         eligibility, failed, retry_at, next_trigger, wait, resumes, hold, hold_reason, held_at, revision,
-        attempts, created_at, ended_at)
+        attempts, created_at, ended_at, concurrency)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23)
+        $22, $23, $24)
      ON CONFLICT (id) DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -177,6 +177,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
         attempts: columns.int()?,
         created_at: columns.time()?,
         ended_at: columns.maybe_time()?,
+        concurrency: columns.maybe_text()?,
     };
     work.check();
     Ok(work)
@@ -456,6 +457,7 @@ impl WorkWrites for Transaction<'_> {
                 int(work.attempts),
                 time(work.created_at),
                 maybe_time(work.ended_at),
+                maybe_text(work.concurrency.as_ref().map(ConcurrencyKey::as_str)),
             ],
             1,
         )?;

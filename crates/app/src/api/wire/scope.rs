@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::PauseBody;
+
 /// A scope's place in the tree.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ScopeLineBody {
@@ -14,6 +16,9 @@ pub(crate) struct ScopeLineBody {
     pub(crate) depth: usize,
     /// The scope that is disabled, when it or one that it inherits from is.
     pub(crate) disabled_by: Option<String>,
+    /// The pause that keeps it from starting anything, its own or that of a scope that it descends from.
+    #[serde(default)]
+    pub(crate) paused: Option<PauseBody>,
 }
 
 /// A scope with everything that holds in it.
@@ -23,6 +28,9 @@ pub(crate) struct ScopeBody {
     pub(crate) parent: Option<String>,
     /// The scope that is disabled, when it or one that it inherits from is.
     pub(crate) disabled_by: Option<String>,
+    /// The pause that keeps it from starting anything, its own or that of a scope that it descends from.
+    #[serde(default)]
+    pub(crate) paused: Option<PauseBody>,
     /// In the order in which they are asked.
     pub(crate) routes: Vec<RouteBody>,
     pub(crate) bindings: Vec<BindingBody>,
