@@ -7,6 +7,7 @@ mod runner {
     mod world;
 
     mod accept;
+    mod alone;
     mod capacity;
     mod causal;
     mod complete;
@@ -17,6 +18,8 @@ mod runner {
     mod orphan;
     mod own;
     mod pause;
+    mod quiet;
+    mod successor;
     mod poison;
     mod room;
     mod shuffle;
