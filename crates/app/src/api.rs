@@ -28,6 +28,7 @@ pub(crate) mod stream;
 pub(crate) mod config;
 pub(crate) mod scopes;
 pub(crate) mod pause;
+pub(crate) mod replay;
 pub(crate) mod doctor;
 pub(crate) mod sessions;
 mod metrics;

@@ -113,6 +113,7 @@ async fn show(page: Page, visit: &Visit) -> Answer {
         Page::Config => Box::pin(config::show(visit)).await,
         Page::AskApply => apply::ask(visit).await,
         Page::Apply => apply::apply(visit).await,
+        Page::Replay => event::replay(visit).await,
         Page::PauseScope => config::pause(visit).await,
         Page::ResumeScope => config::resume(visit).await,
         Page::Health => Box::pin(health::show(visit)).await,

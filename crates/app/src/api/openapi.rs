@@ -117,6 +117,11 @@ fn parameters(route: &Route) -> Vec<Value> {
     if route.operation == Operation::EmitEvent {
         in_header.push(header("Idempotency-Key"));
         in_header.extend(cloudevents::HEADERS.iter().copied().map(header));
+    } else if matches!(
+        route.operation,
+        Operation::ReplayEvent | Operation::RetryWork | Operation::RunAgain
+    ) {
+        in_header.push(header("Idempotency-Key"));
     } else if route.operation == Operation::Stream {
         in_header.push(header("Last-Event-ID"));
     }
@@ -166,6 +171,18 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
                 ExplanationBody,
                 request,
                 &[200]
+            )
+        }
+        Operation::ReplayEvent => {
+            let request = Some(g.subschema_for::<AgainBody>().to_value());
+            answers!(
+                g,
+                "replayEvent",
+                "Have an Event looked at again, as a new one that it causes: 202 for a new one, 200 for one that was \
+                 accepted before",
+                AcceptedBody,
+                request,
+                &[200, 202]
             )
         }
         Operation::RunAgain => {

@@ -13,6 +13,7 @@ pub(crate) enum Operation {
     EmitEvent,
     ListEvents,
     ShowEvent,
+    ReplayEvent,
     ExplainEvent,
     Stream,
     ListWork,
@@ -81,7 +82,7 @@ pub(crate) const fn delete<O: Copy>(path: &'static str, operation: O) -> Route<O
 const EMIT: &str = "/v1/events";
 
 /// Every route.
-pub(crate) static ROUTES: [Route; 36] = [
+pub(crate) static ROUTES: [Route; 37] = [
     Route { method: Method::POST, path: EMIT, operation: Operation::EmitEvent, query: &["scope"] },
     get(
         EMIT,
@@ -90,6 +91,7 @@ pub(crate) static ROUTES: [Route; 36] = [
     ),
     post("/v1/events/explain", Operation::ExplainEvent),
     get("/v1/events/{id}", Operation::ShowEvent, &[]),
+    post("/v1/events/{id}/replay", Operation::ReplayEvent),
     get("/v1/stream", Operation::Stream, &["cursor", "kinds", "scope"]),
     get(
         "/v1/work",

@@ -19,7 +19,7 @@ use super::pause::{self, Pauses};
 use super::query::{self, Cursor, Query};
 use super::server::{Answer, Asked, json};
 use super::wire::{
-    BindingBody, EntryBody, Page, RemovedBody, RouteBody, ScopeBody, ScopeLineBody, SecretNameBody,
+    BindingBody, EntryBody, OwnRetryBody, Page, RemovedBody, RouteBody, ScopeBody, ScopeLineBody, SecretNameBody,
     SettingBody, VariableBody,
 };
 use crate::config::{Model, Registered, model};
@@ -145,6 +145,11 @@ impl<'d> Described<'d> {
             does,
             timeout_seconds: binding.timeout_seconds.unwrap_or(scope.settings.timeout_seconds),
             own_timeout: binding.timeout_seconds.is_some(),
+            inactivity_seconds: binding.inactivity_seconds,
+            retry: binding.retry.map(|retry| OwnRetryBody {
+                attempts: retry.attempts,
+                backoff_seconds: retry.backoff.as_secs(),
+            }),
             secrets: variables
                 .map(|(variable, secret)| VariableBody { variable: variable.clone(), secret: secret.clone() })
                 .collect(),

@@ -17,7 +17,7 @@ use super::posture::{self, Hosts, Peer, Place};
 use super::query::Query;
 use super::route::{self, Found, Operation, Route};
 use super::{
-    config, doctor, events, explain, metrics, needs, openapi, pause, runs, scopes, sessions, starts, stream,
+    config, doctor, events, explain, metrics, needs, openapi, pause, replay, runs, scopes, sessions, starts, stream,
     timeline, waits, work,
 };
 use crate::auth::Authority;
@@ -225,6 +225,7 @@ impl Server {
             Operation::EmitEvent => events::emit(daemon, asked).await,
             Operation::ListEvents => events::list(daemon, &asked).await,
             Operation::ShowEvent => events::show(daemon, &asked).await,
+            Operation::ReplayEvent => Box::pin(replay::replay(daemon, asked)).await,
             Operation::ExplainEvent => Box::pin(explain::explain(daemon, asked)).await,
             Operation::Stream => stream::open(daemon, &asked).await,
             Operation::ListWork => work::list(daemon, &asked).await,

@@ -31,6 +31,7 @@ mod posture;
 mod runs;
 mod overview;
 mod pause;
+mod replay;
 mod sequel;
 pub(crate) mod sessions;
 mod browser_posture;

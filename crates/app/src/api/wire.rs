@@ -3,6 +3,7 @@
 use domain::event::{Event, Key};
 use domain::execution::Execution;
 use domain::lane::LaneBlock;
+use domain::replay::is_replay;
 use domain::outcome::{Artifact, TurnResult, Usage};
 use domain::route::Checkpoint;
 use domain::time::Timestamp;
@@ -109,6 +110,9 @@ pub(crate) struct EventBody {
     pub(crate) root: String,
     pub(crate) depth: i64,
     pub(crate) emitted_by: Option<String>,
+    /// The Event that an operator had looked at again by this one, which says what that one said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replays: Option<String>,
     pub(crate) occurred_at: Option<String>,
     pub(crate) accepted_at: String,
     /// None while it waits to be routed.
@@ -137,6 +141,7 @@ impl From<&Event> for EventBody {
             root: event.causation.root.to_string(),
             depth: event.causation.depth,
             emitted_by: event.emitted_by.map(|execution| execution.to_string()),
+            replays: event.causation.parent.filter(|_parent| is_replay(event)).map(|parent| parent.to_string()),
             occurred_at: event.occurred_at.map(|at| at.to_string()),
             accepted_at: event.accepted_at.to_string(),
             checkpoint: None,
@@ -201,6 +206,15 @@ pub(crate) struct WorkBody {
     pub(crate) state: String,
     /// What starts the next attempt of a ready Work: `idle`, `runnable` or `blocked`.
     pub(crate) queue: String,
+    /// What no other Work of its scope may run under while it does.
+    #[serde(default)]
+    pub(crate) concurrency: Option<String>,
+    /// The Work that it goes on from, which has ended.
+    #[serde(default)]
+    pub(crate) predecessor: Option<String>,
+    /// The Work that goes on with its keys, when it has ended and one does.
+    #[serde(default)]
+    pub(crate) successor: Option<String>,
     /// What a blocked Work waits for, such as `scope_full:main`.
     pub(crate) blocked_by: Option<String>,
     /// The live attempt.
@@ -254,6 +268,9 @@ impl WorkBody {
             lifecycle: work.lifecycle.as_str().to_owned(),
             state: work.state.as_str().to_owned(),
             queue: queue.to_owned(),
+            concurrency: work.concurrency.as_ref().map(ToString::to_string),
+            predecessor: None,
+            successor: None,
             blocked_by,
             run,
             attempts: work.attempts,

@@ -61,6 +61,8 @@ pub(crate) enum Page {
     AskApply,
     /// Its button.
     Apply,
+    /// The button that has an Event looked at again.
+    Replay,
     /// The button that lets a scope start nothing more.
     PauseScope,
     /// The button that lets it start again.
@@ -105,6 +107,7 @@ impl Page {
             | Self::Config
             | Self::AskApply
             | Self::Apply
+            | Self::Replay
             | Self::PauseScope
             | Self::ResumeScope
             | Self::Health
@@ -139,6 +142,7 @@ static PAGES: &[Route<Page>] = &[
     post("/events/explain", Page::ExplainedEvent),
     get("/events/{id}", Page::Event, &events::QUERY),
     get("/events/{id}/payload", Page::EventPayload, &[]),
+    post("/events/{id}/replay", Page::Replay),
     get("/work", Page::Works, &works::QUERY),
     get("/work/{id}", Page::Work, &[]),
     get("/config", Page::Config, &["scope"]),

@@ -145,6 +145,14 @@ fn binding(binding: &BindingBody) -> Vec<String> {
         format!("Executor `{}`: {}.", binding.executor, binding.does),
         format!("{} at most, which is {whose}.", seconds(binding.timeout_seconds)),
     ];
+    if let Some(quiet) = binding.inactivity_seconds {
+        sentences.push(format!("A run that writes nothing for {} is stopped.", seconds(quiet)));
+    }
+    if let Some(retry) = &binding.retry {
+        let times = count(i64::from(retry.attempts), "attempt", "attempts");
+        let wait = time::span(Duration::from_secs(retry.backoff_seconds));
+        sentences.push(format!("{times} in a row at most, with a wait of {wait} after the first failure."));
+    }
     if !binding.secrets.is_empty() {
         let held = binding.secrets.iter().map(|one| format!("secret `{}` as `{}`", one.secret, one.variable));
         sentences.push(format!("Its runs get {}.", list(held)));
@@ -188,7 +196,7 @@ type Meaning = (&'static str, &'static str, fn(&Value) -> String, &'static str);
 
 const MEANINGS: [Meaning; 9] = [
     ("timeout_seconds", "The longest a run may be active", span, ""),
-    ("inactivity_seconds", "The longest a run may be silent", span, NO_EFFECT),
+    ("inactivity_seconds", "The longest a run may write nothing", span, ""),
     ("concurrency", "Runs at once", runs, ""),
     ("kept_executions", "Runs of a Work that keep their files", runs, NO_EFFECT),
     ("kept_finished_days", "How long finished Work keeps its files", days, NO_EFFECT),

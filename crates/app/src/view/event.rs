@@ -121,6 +121,9 @@ pub(crate) fn fields(event: &EventBody, now: Timestamp) -> Vec<Field> {
     if let Some(at) = &event.occurred_at {
         fields.push(Field::new("occurred", time::absolute(at)));
     }
+    if let Some(original) = &event.replays {
+        fields.push(Field::new("replays", original.as_str()));
+    }
     if let Some(parent) = &event.parent {
         fields.push(Field::new("caused by", parent.as_str()));
         fields.push(Field::new("first cause", format!("{}, depth {}", event.root, event.depth)));

@@ -77,6 +77,9 @@ pub(crate) fn fields(work: &WorkBody, now: Timestamp) -> Vec<Field> {
         Field::new("scope", work.scope.as_str()),
     ];
     fields.extend(work.keys.iter().map(|key| Field::new("key", super::key(key))));
+    let place = [("goes on from", &work.predecessor), ("goes on in", &work.successor)];
+    fields.extend(place.into_iter().filter_map(|(name, id)| Some(Field::new(name, id.as_deref()?))));
+    fields.extend(work.concurrency.as_deref().map(|key| Field::new("runs alone under", key)));
     fields.push(Field::new("runs", work.attempts.to_string()));
     let created = format!("{} ({})", time::absolute(&work.created_at), time::ago(&work.created_at, now));
     fields.push(Field::new("created", created));
@@ -123,7 +126,10 @@ pub(crate) fn mover(work: &WorkBody) -> String {
         ("ready", "runnable") => "Its next run starts by itself.".to_owned(),
         ("ready", "blocked") => blocked(work.blocked_by.as_deref().unwrap_or("?")),
         ("ready", _idle) => "Its next input starts a run.".to_owned(),
-        (_ended, _) => "Nothing: it has ended.".to_owned(),
+        (_ended, _) => match &work.successor {
+            Some(successor) => format!("Nothing: it has ended, and {successor} goes on with its keys."),
+            None => "Nothing: it has ended.".to_owned(),
+        },
     }
 }
 

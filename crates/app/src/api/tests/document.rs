@@ -173,6 +173,25 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
     assert_eq!(reply.status, 409, "{}", reply.text());
     conforms(&reply, "post", "/v1/work/{id}/retry");
     seen.insert(("post", "/v1/work/{id}/retry"));
+    let reply = daemon.post(&format!("/v1/work/{work}/release"), &json!({})).await;
+    assert_eq!(reply.status, 409, "{}", reply.text());
+    conforms(&reply, "post", "/v1/work/{id}/release");
+    seen.insert(("post", "/v1/work/{id}/release"));
+    for (verb, path) in
+        [("pause", "/v1/scopes/{name}/pause"), ("resume", "/v1/scopes/{name}/resume")]
+    {
+        let reply = daemon.post(&format!("/v1/scopes/main/{verb}"), &json!({})).await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        conforms(&reply, "post", path);
+        seen.insert(("post", path));
+    }
+    let replay = format!("/v1/events/{event}/replay");
+    for status in [202, 200] {
+        let reply = daemon.post(&replay, &json!({ "delivery_id": "replayed" })).await;
+        assert_eq!(reply.status, status, "{}", reply.text());
+        conforms(&reply, "post", "/v1/events/{id}/replay");
+    }
+    seen.insert(("post", "/v1/events/{id}/replay"));
     seen.extend([
         ("post", "/v1/events/explain"),
         ("post", "/v1/config/apply"),
