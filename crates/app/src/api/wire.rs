@@ -2,7 +2,6 @@
 
 use domain::event::{Event, Key};
 use domain::execution::Execution;
-use domain::lane::LaneBlock;
 use domain::outcome::{Artifact, TurnResult, Usage};
 use domain::route::Checkpoint;
 use domain::time::Timestamp;
@@ -386,28 +385,6 @@ pub(crate) struct WhyBody {
     pub(crate) blocked: Vec<LaneBody>,
     /// The whole story, a sentence a line.
     pub(crate) sentences: Vec<String>,
-}
-
-/// A lane that stands still.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct LaneBody {
-    pub(crate) event: String,
-    pub(crate) code: String,
-    pub(crate) reason: String,
-    pub(crate) tries: i64,
-    pub(crate) next_try_at: String,
-}
-
-impl From<&LaneBlock> for LaneBody {
-    fn from(block: &LaneBlock) -> Self {
-        Self {
-            event: block.event.to_string(),
-            code: block.code.to_string(),
-            reason: block.reason.clone(),
-            tries: block.tries,
-            next_try_at: block.blocked_until.to_string(),
-        }
-    }
 }
 
 /// An RFC 9457 problem.

@@ -27,6 +27,14 @@ use crate::generation::ActiveGeneration;
 /// How many Events are read at a time.
 const PAGE: u32 = 64;
 
+/// The code of an Event that no route matched and that a Work waits for.
+pub(crate) const WAITED_FOR: &str = "waited_for";
+
+/// The same in words.
+pub(crate) fn waited_for_in_words() -> String {
+    "no route matched it, and the Work waits for it".to_owned()
+}
+
 /// What looking for a winner came to.
 #[derive(Debug, Default)]
 pub(crate) struct Woken {

@@ -16,6 +16,7 @@ use domain::text::{DeliveryId, EventType, SourceName};
 use domain::timer::TimerKind;
 use domain::wait::{Registration, Wait, WaitState};
 use domain::work::WorkState;
+use runtime::explain::Subject;
 use runtime::{Progress, Stage};
 use serde_json::json;
 
@@ -362,6 +363,14 @@ async fn an_event_that_no_route_matches_wakes_whoever_waits_for_it() {
         let run = world.executions().await[0].clone();
         if registered_first {
             world.park(run.id, of_type("build.finished")).await;
+        }
+        if registered_first {
+            let event_type = EventType::known("build.finished");
+            let described = Delivery { event_type, ..world.delivery("said", Some("k"), &json!({})) };
+            let subject = Subject::Described(Box::new(described));
+            let active = world.runtime.generations().active();
+            let fate = world.runtime.explain(&active, subject).await.unwrap().unwrap().fate;
+            assert_eq!(fate.as_str(), "routed", "asking says so before: {fate:?}");
         }
         let other = say_type(&world, "other", "build.started").await;
         let fact = say_type(&world, "fact", "build.finished").await;
