@@ -292,6 +292,12 @@ pub(crate) struct RunBody {
     /// The failed run that it repeats.
     #[serde(default)]
     pub(crate) retry_of: Option<String>,
+    /// Which of its turns this is: it goes on with the next one when what it waited for comes.
+    #[serde(default)]
+    pub(crate) turn: i64,
+    /// The Event that began this turn, of any but the first.
+    #[serde(default)]
+    pub(crate) woken_by: Option<String>,
     pub(crate) epoch: i64,
     /// `launching`, `running`, `completed`, `handoff`, `failed` or `cancelled`.
     pub(crate) state: String,
@@ -341,6 +347,8 @@ impl RunBody {
             keys: keys.iter().map(KeyBody::from).collect(),
             attempt: execution.attempt.number(),
             retry_of: execution.retry_of.map(|failed| failed.to_string()),
+            turn: execution.turn.number,
+            woken_by: execution.turn.resumed_by.map(|event| event.to_string()),
             epoch: execution.epoch.number(),
             state: execution.state.as_str().to_owned(),
             trigger: TriggerBody {
