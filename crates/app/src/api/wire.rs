@@ -215,6 +215,9 @@ pub(crate) struct WorkBody {
     /// Why it does not start, until an operator releases it.
     #[serde(default)]
     pub(crate) hold: Option<HoldBody>,
+    /// What moves it next, in one sentence. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
     pub(crate) created_at: String,
     pub(crate) ended_at: Option<String>,
     pub(crate) keys: Vec<KeyBody>,
@@ -258,6 +261,7 @@ impl WorkBody {
             retry: RetryBody::of(work.eligibility),
             wait: None,
             hold: work.hold.as_ref().map(HoldBody::from),
+            next: None,
             created_at: work.created_at.to_string(),
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),

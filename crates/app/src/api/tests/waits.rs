@@ -54,6 +54,10 @@ async fn a_work_that_waits_says_for_what_and_what_it_has_seen() {
     assert_eq!(shown["wait"]["keys"], json!([{ "source": "ci", "external_id": "a" }]));
     assert_eq!(shown["last_run"]["state"], "waiting");
 
+    let next = shown["next"].as_str().unwrap();
+    assert!(next.starts_with("It waits for build.finished on key `ci a` until "), "{next}");
+    assert!(next.ends_with("; seen and not matching: note.added."), "{next}");
+
     let waits = daemon.get("/v1/waits").await;
     conforms(&waits, "get", "/v1/waits");
     let items = waits.json()["items"].clone();
