@@ -23,7 +23,6 @@ use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::park;
-use crate::registry::Registry;
 use crate::route::apply::lanes_of;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
@@ -162,13 +161,13 @@ impl Complete {
         });
         let active = runtime.generations().active();
         let me = runtime.store().incarnation();
-        let registry = runtime.registry().clone();
+        let own = runtime.clone();
         runtime
             .store()
             .transact("complete", move |tx| {
                 let mut step = Step {
                     active: &active,
-                    registry: &registry,
+                    runtime: &own,
                     me,
                     freed: BTreeMap::new(),
                     done: Completed::default(),
@@ -238,7 +237,7 @@ impl Complete {
 /// One transaction of the stage.
 struct Step<'a> {
     active: &'a ActiveGeneration,
-    registry: &'a Registry,
+    runtime: &'a Runtime,
     /// This life, for which recovery counts.
     me: Incarnation,
     /// How many attempts ended in each scope, whose room goes to those that wait for it.
@@ -367,7 +366,7 @@ impl Step<'_> {
 
     /// Whether the executor of an attempt can go on from a Wait.
     fn resumes(&self, execution: &Execution) -> bool {
-        let executor = self.registry.executor(&execution.executor);
+        let executor = self.runtime.registry().executor(&execution.executor);
         executor.is_some_and(|executor| executor.capabilities().resumes)
     }
 }

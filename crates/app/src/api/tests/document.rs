@@ -110,7 +110,7 @@ fn check(value: &Value, schema: &Value, at: &str) {
 }
 
 /// Checks an answer against what the document says about its path.
-fn conforms(reply: &Reply, method: &str, path: &str) {
+pub(super) fn conforms(reply: &Reply, method: &str, path: &str) {
     let responses = &document()["paths"][path][method]["responses"];
     let declared = responses.get(reply.status.to_string()).unwrap_or(&responses["default"]);
     let written = reply.header("content-type").split(';').next().unwrap();
