@@ -23,7 +23,7 @@ use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::park;
-use crate::route::apply::lanes_of;
+use crate::route::reopen::lanes_of;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 use crate::wake::fact;

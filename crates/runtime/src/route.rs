@@ -24,6 +24,7 @@ use crate::stage::{self, Chain, Progress, Stage, StageError};
 
 pub(crate) mod apply;
 pub(crate) mod evaluate;
+pub(crate) mod reopen;
 mod waited;
 
 use apply::{Applied, Item};

@@ -1,9 +1,8 @@
 //! Applying answers: what was asked outside is revalidated here and written with its checkpoint.
 
-use domain::delivery::AcceptRefusal;
 use domain::decision::{Decision, Looked, Present};
 use domain::event::{Event, Key};
-use domain::id::{EventId, Generation, Sequence, WorkId};
+use domain::id::{Generation, Sequence, WorkId};
 use domain::input::Input;
 use domain::lane::{self, BEHIND_PAUSE, HELD_PAUSE, LaneBlock, LaneId, QUARANTINE_TRIES};
 use domain::route::{
@@ -11,11 +10,9 @@ use domain::route::{
     RouteRefusal, Routing,
 };
 use domain::store::{Snapshot, StoreError, Tx};
-use domain::succession::{self, Succession};
 use domain::text::{BindingName, Code, RouteName, ScopeName};
 use domain::work::Work;
 
-use crate::announce::{self, Announced};
 use crate::generation::ActiveGeneration;
 use crate::route::{Candidate, waited};
 use crate::stage::BATCH;
@@ -331,23 +328,6 @@ fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<
     Ok(facts)
 }
 
-/// A key as the newest generation of its line has it, with its owner. It is asked for only where a route reopens.
-fn newest_owner(tx: &mut dyn Snapshot, key: Key) -> Result<(Key, Option<WorkId>), StoreError> {
-    let Some(owner) = tx.key_owner(&key)? else { return Ok((key, None)) };
-    let first = tx.succession_of(owner)?.map_or(owner, |place| place.first);
-    let Some(newest) = tx.newest_of_line(first)?.filter(|newest| newest.work != owner) else {
-        return Ok((key, Some(owner)));
-    };
-    match succession::qualified(&key, newest.generation) {
-        Ok(qualified) => {
-            let owner = tx.key_owner(&qualified)?;
-            Ok((qualified, owner))
-        }
-        // A line whose keys became too long has ended.
-        Err(_long) => Ok((key, Some(owner))),
-    }
-}
-
 /// The first Event that must be routed before this one: of its lane, or of any lane of its Work.
 pub(super) fn earlier(
     tx: &mut dyn Snapshot,
@@ -367,34 +347,6 @@ pub(super) fn earlier(
         return Ok(None);
     }
     tx.earlier_unrouted(&lanes, candidate.event.sequence)
-}
-
-/// The lanes of everything that leads to a Work: Events carry the plain keys of one that succeeds another.
-pub(crate) fn lanes_of(tx: &mut dyn Snapshot, work: WorkId) -> Result<Vec<LaneId>, StoreError> {
-    let keys = tx.keys_of(work)?;
-    let mut lanes = vec![LaneId::of_work(work)];
-    lanes.extend(keys.iter().map(LaneId::of_key));
-    lanes.extend(succession::plain_keys(&keys).iter().map(LaneId::of_key));
-    Ok(lanes)
-}
-
-/// Writes a successor and tells of it, unless the chain of the Event refuses that; then nothing is written but the
-/// record of the refusal.
-fn succeed(
-    tx: &mut dyn Tx,
-    active: &ActiveGeneration,
-    (event, proposed): (&Event, EventId),
-    work: &Work,
-    place: &Succession,
-) -> Result<Option<AcceptRefusal>, StoreError> {
-    match announce::created(tx, active, proposed, work, (place, event))? {
-        Announced::Refused(refusal) => Ok(Some(refusal)),
-        Announced::Heard | Announced::Unheard => {
-            tx.insert_work(work)?;
-            tx.insert_succession(place)?;
-            Ok(None)
-        }
-    }
 }
 
 fn write(

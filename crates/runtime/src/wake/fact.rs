@@ -25,6 +25,7 @@ use crate::announce::{self, Announced};
 use crate::causal::{self, Derived};
 use crate::generation::ActiveGeneration;
 use crate::replay;
+use crate::route::reopen::newest_after;
 
 /// How many Events are read at a time.
 const PAGE: u32 = 64;
@@ -208,7 +209,7 @@ pub(crate) fn waited_for(tx: &mut dyn Snapshot, event: &Event) -> Result<Option<
     let Some(owner) = tx.key_owner(key)? else { return Ok(None) };
     let newest = match tx.active_wait(owner)? {
         // The owner of a plain key has ended when another Work goes on with it.
-        None => tx.newest_of_line(owner)?,
+        None => newest_after(tx, owner)?,
         Some(_waits) => None,
     };
     let work = newest.map_or(owner, |newest| newest.work);
