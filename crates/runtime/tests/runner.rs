@@ -22,4 +22,5 @@ mod runner {
     mod recover;
     mod retry;
     mod route;
+    mod specification;
 }

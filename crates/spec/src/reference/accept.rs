@@ -93,6 +93,10 @@ impl Reference {
         if let Some(code) = refusal
             && !self.breaks(Fault::BoundsAreBypassed)
         {
+            let again =
+                |record: &RejectionRecord| record.source == delivery.source && record.delivery == delivery.id;
+            // A refusal that is repeated is one record.
+            self.rejections.retain(|record| !again(record));
             self.rejections.push(RejectionRecord {
                 source: delivery.source.clone(),
                 delivery: delivery.id.clone(),
