@@ -10,6 +10,7 @@ use self::production::{Engine, Production};
 use super::server::on_database;
 
 mod config;
+mod differential;
 mod production;
 mod scripted;
 mod snapshot;

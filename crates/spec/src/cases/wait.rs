@@ -210,17 +210,21 @@ pub fn wait_cancel_orders(driver: &mut dyn Driver) {
 /// A watermark is exclusive, and never past what is accepted; a Wait may be for a time alone.
 pub fn wait_watermark_and_timeout_only(driver: &mut dyn Driver) {
     driver.configure(scope("main"));
+    let last = driver.last();
+    let beyond = Registration { timeout: Some(TIMEOUT), ..on("beyond", Sequence::from_number(i64::MAX)) };
+    let endless = Registration { keys: Vec::new(), ..on("endless", last) };
+    for (id, registration) in [("beyond", beyond), ("foreign", on("another's", last)), ("endless", endless)] {
+        let (work, run) = driver.running(id);
+        driver.wait(run, registration);
+        let seen = driver.snapshot();
+        assert_eq!(seen.attempt(run).state, AttemptState::Failed, "what may not be waited for is a failure");
+        assert!(seen.waits.is_empty() && seen.work(work).state == WorkWord::Ready);
+        driver.must(Command::Cancel(work));
+    }
+
     let (work, run) = driver.running("k");
     let seen_already = driver.deliver(delivery("d-1").key("k"));
     let watermark = driver.last();
-    let before = driver.snapshot();
-    let beyond = Registration { timeout: Some(TIMEOUT), ..on("k", watermark.next()) };
-    let foreign = on("another's", watermark);
-    for registration in [beyond, foreign] {
-        let end = TurnEnd::of(TurnOutcome::Waiting(registration));
-        driver.refused(Command::Report { execution: run, epoch: Epoch::FIRST, end });
-        assert_eq!(driver.snapshot(), before, "a registration that is refused changes nothing");
-    }
     driver.wait(run, on("k", watermark));
     assert_eq!(driver.work(work).state, WorkWord::Waiting, "what was observed is not used again");
     let winner = driver.deliver(delivery("d-2").key("k"));

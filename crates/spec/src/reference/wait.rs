@@ -24,6 +24,9 @@ impl Reference {
         if registration.keys.iter().any(|key| !own.contains(key)) {
             return Err("foreign_key");
         }
+        if registration.keys.is_empty() && registration.timeout.is_none() {
+            return Err("endless");
+        }
         Ok(())
     }
 

@@ -46,7 +46,7 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
         events: Vec::new(),
         works: Vec::new(),
         attempts: Vec::new(),
-        timers: timers.into_iter().map(timer_record).collect(),
+        timers: timers.iter().map(timer_record).collect(),
         waits: Vec::new(),
         intents: Vec::new(),
         rejections: rejections.iter().map(rejection_record).collect(),
@@ -146,7 +146,7 @@ fn attempt_record(tx: &mut dyn Tx, execution: Execution) -> Result<AttemptRecord
     })
 }
 
-fn timer_record(timer: Timer) -> TimerRecord {
+fn timer_record(timer: &Timer) -> TimerRecord {
     let kind = match timer.kind {
         TimerKind::Retry { .. } => spec::driver::TimerKind::Retry,
     };
