@@ -54,6 +54,8 @@ pub fn lease_loss_adoption_and_stale_result(driver: &mut dyn Driver) {
     let (work, run) = driver.running("d");
     driver.advance(LEASE);
     driver.recover(Found::Alive);
+    // Whoever lost it may not know, and what it says comes while the lease of another is live.
+    driver.stale(run, Epoch::FIRST, done());
     driver.must(Command::Cancel(work));
     driver.stale(run, Epoch::from_number(2), done());
     driver.advance(LEASE);

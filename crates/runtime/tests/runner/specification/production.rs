@@ -52,7 +52,7 @@ pub(super) enum Engine {
     Postgres(String),
 }
 
-/// A runtime over the store, with stages of its own. Two of them compete.
+/// A runtime over the store, with stages of its own. There are two at least, so that they compete.
 struct Node {
     runtime: Runtime,
     stages: Stages,
@@ -142,6 +142,7 @@ impl Node {
     async fn act(&mut self, command: &Command, at: &World) -> Answer {
         // Where others share the database, whoever runs the loops says so again and again.
         self.runtime.claim_loops().await.unwrap();
+        self.runtime.follow_generation().await.unwrap();
         match command {
             Command::Configure(texts) => self.configure(texts, at).await,
             Command::Accept(delivery) => accept(&self.runtime, delivery).await,
@@ -274,12 +275,12 @@ impl Production {
             desk: Desk::new(),
             texts: Arc::default(),
         };
-        let (store, node) = tokio.block_on(async {
+        let (store, nodes) = tokio.block_on(async {
             let store = world.open().await;
-            let node = world.node(&store).await;
-            (store, node)
+            let nodes = vec![world.node(&store).await, world.node(&store).await];
+            (store, nodes)
         });
-        Self { tokio, world, store, nodes: vec![node], reopened: 0 }
+        Self { tokio, world, store, nodes, reopened: 0 }
     }
 
     /// How often the database was opened again.
@@ -301,7 +302,9 @@ impl Production {
                 self.store.close().await.unwrap();
                 self.store = self.world.open().await;
             }
-            self.nodes.push(self.world.node(&self.store).await);
+            for _ in 0..2 {
+                self.nodes.push(self.world.node(&self.store).await);
+            }
         });
     }
 
@@ -328,6 +331,11 @@ impl Production {
 
     fn on_every_node(&mut self, command: &Command) -> Answer {
         let (nodes, world) = (&mut self.nodes, &self.world);
+        let mut nodes: Vec<&mut Node> = nodes.iter_mut().collect();
+        if let Command::Recover(_) = command {
+            // Not by whoever lost it: that one then still believes, and its results are under the old epoch.
+            nodes.reverse();
+        }
         self.tokio.block_on(async {
             settle().await;
             let mut answer = Answer::Done;
