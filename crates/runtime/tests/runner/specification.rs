@@ -23,11 +23,7 @@ type Case = fn(&mut dyn Driver);
 const LACKING: &[(&str, &str)] = &[
     ("uncorrelated_and_terminal_successor", "successors"),
     ("unsupported_policy_explicit_fallback", "the policies inject and interrupt"),
-    ("wait_event_registration_orders", "waits"),
-    ("wait_timeout_acceptance_tie", "waits"),
-    ("wait_cancel_orders", "waits"),
-    ("wait_watermark_and_timeout_only", "waits"),
-    ("dependency_subscription_alias", "waits"),
+    ("dependency_subscription_alias", "subscriptions and aliases"),
     ("completion_inject_orders", "the policies inject and interrupt"),
 ];
 
@@ -65,6 +61,10 @@ passes! {
     multi_key_attachment_conflict_and_order
     scope_route_inheritance
     unmatched_and_contradictory_target
+    wait_event_registration_orders
+    wait_timeout_acceptance_tie
+    wait_cancel_orders
+    wait_watermark_and_timeout_only
     lease_loss_adoption_and_stale_result
     retry_backoff_exhaustion_and_manual_event
     retry_cancel_orders

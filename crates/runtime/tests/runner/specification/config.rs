@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use domain::config::{BindingConfig, Configuration, Item, RouteConfig, ScopeConfig, SettingsPatch, resolve};
 use domain::route::ActivePolicy;
-use domain::text::{ExecutorName, HandlerName};
+use domain::text::HandlerName;
 use runtime::Scopes;
 use serde_json::json;
-use spec::driver::{Answer, BindingText, RouteText, ScopeText};
+use spec::driver::{Answer, BindingText, Capability, RouteText, ScopeText};
+
+use super::scripted::executor_name;
 
 /// Resolves what a case configures, or says why not.
 pub(super) fn scopes(texts: &[ScopeText]) -> Result<Scopes, Answer> {
@@ -52,12 +54,12 @@ fn route(text: &RouteText) -> Result<Item<domain::text::RouteName, RouteConfig>,
 }
 
 fn binding(text: &BindingText) -> Result<Item<domain::text::BindingName, BindingConfig>, Answer> {
-    if !text.can.is_empty() {
-        return Err(Answer::Lacking("executors that resume, inject or interrupt"));
+    if text.can.iter().any(|can| *can != Capability::Resume) {
+        return Err(Answer::Lacking("executors that inject or interrupt"));
     }
     Ok(Item::Define(BindingConfig {
         name: text.name.clone(),
-        executor: ExecutorName::known("scripted"),
+        executor: executor_name(text.can.contains(&Capability::Resume)),
         config: json!({ "label": text.label }),
         resource: None,
         timeout_seconds: None,

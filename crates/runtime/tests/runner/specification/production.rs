@@ -21,7 +21,7 @@ use spec::driver::{
 };
 use store::{Host, Location};
 
-use super::scripted::Scripted;
+use super::scripted::{Hands, Scripted};
 use super::told::{self, Desk, Told};
 use super::{config, snapshot};
 use crate::runner::world::HandClock;
@@ -101,8 +101,11 @@ impl World {
             look_again: None,
         };
         let handler: Arc<dyn Handler> = Arc::new(Told(Arc::clone(&self.desk)));
-        let executor: Arc<dyn Executor> = Arc::<Scripted>::clone(&self.executor);
-        let (runtime, stages) = Runtime::new(store.clone(), Registry::new([handler], [executor]), options);
+        let executor = |resumes| -> Arc<dyn Executor> {
+            Arc::new(Hands { resumes, script: Arc::clone(&self.executor) })
+        };
+        let executors = [executor(false), executor(true)];
+        let (runtime, stages) = Runtime::new(store.clone(), Registry::new([handler], executors), options);
         runtime.prepare().await.unwrap();
         Node { runtime, stages }
     }
@@ -192,7 +195,10 @@ impl Node {
                 Answer::Lacking("injection and interruption")
             }
             Command::Subscribe(_) | Command::Translate => Answer::Lacking("subscriptions and aliases"),
-            Command::Release(_) => Answer::Lacking("the release of a hold"),
+            Command::Release(work) => match self.runtime.release(*work).await {
+                Ok(_released) => Answer::Done,
+                Err(error) => refused(&error),
+            },
         }
     }
 
@@ -253,16 +259,21 @@ fn refused(error: &ControlError) -> Answer {
 }
 
 /// A turn's end as an executor reports it.
-fn result(end: &TurnEnd) -> Result<TurnResult, Answer> {
+fn result(end: &TurnEnd) -> TurnResult {
     let of = match &end.outcome {
         TurnOutcome::Completed => TurnResult::of(Outcome::Completed),
         TurnOutcome::Handoff => TurnResult::of(Outcome::Handoff),
         TurnOutcome::Failed { retry_after_seconds } => {
             TurnResult { retry_after_seconds: *retry_after_seconds, ..TurnResult::of(Outcome::Failed) }
         }
-        TurnOutcome::Waiting(_) => return Err(Answer::Lacking("waits")),
+        TurnOutcome::Waiting(registration) => TurnResult::waiting(domain::wait::Registration {
+            keys: Some(registration.keys.clone()),
+            types: registration.types.clone(),
+            after: Some(registration.after),
+            timeout_seconds: registration.timeout.map(|timeout| timeout.as_secs()),
+        }),
     };
-    Ok(TurnResult { consumed_inputs: end.consumed.clone(), ..of })
+    TurnResult { consumed_inputs: end.consumed.clone(), ..of }
 }
 
 impl Production {
@@ -314,12 +325,8 @@ impl Production {
     }
 
     fn report(&mut self, execution: ExecutionId, epoch: Epoch, end: &TurnEnd) -> Answer {
-        let result = match result(end) {
-            Ok(result) => result,
-            Err(lacking) => return lacking,
-        };
         let before = self.snapshot();
-        if !self.world.executor.end(execution, epoch, result) {
+        if !self.world.executor.end(execution, epoch, result(end)) {
             return Answer::Refused("nobody_follows".to_owned());
         }
         let command = Command::Report { execution, epoch, end: end.clone() };
@@ -352,10 +359,10 @@ impl Production {
     }
 
     /// Sets the executor up for what it is to find.
-    fn find(&self, found: &Found) -> Result<(), Answer> {
+    fn find(&self, found: &Found) {
         let (found, unverifiable) = match found {
             Found::Alive => (Recovery::Alive, false),
-            Found::Finished(end) => (Recovery::Finished(result(end)?), false),
+            Found::Finished(end) => (Recovery::Finished(result(end)), false),
             Found::NothingStarted => (Recovery::NothingStarted, false),
             Found::NotAdoptable { stopped } => {
                 let reason = "the case says so".to_owned();
@@ -363,7 +370,6 @@ impl Production {
             }
         };
         self.world.executor.finds(found, unverifiable);
-        Ok(())
     }
 }
 
@@ -385,10 +391,8 @@ impl Driver for Production {
             Command::Reopen => Answer::Done,
             Command::Report { execution, epoch, end } => self.report(*execution, *epoch, end),
             Command::Claim | Command::Recover(_) => {
-                if let Command::Recover(found) = &command
-                    && let Err(lacking) = self.find(found)
-                {
-                    return lacking;
+                if let Command::Recover(found) = &command {
+                    self.find(found);
                 }
                 let before = self.snapshot();
                 self.on_every_node(&command);
@@ -426,10 +430,8 @@ impl Driver for Production {
             self.nodes.push(node);
         }
         for command in &commands {
-            if let Command::Recover(found) = command
-                && let Err(lacking) = self.find(found)
-            {
-                return vec![lacking; commands.len()];
+            if let Command::Recover(found) = command {
+                self.find(found);
             }
         }
         let before = self.snapshot();

@@ -1,14 +1,14 @@
 //! The executor that the cases mean: it runs until a case ends it, and finds what a case says it finds.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use domain::id::{Epoch, ExecutionId};
 use domain::outcome::TurnResult;
 use domain::text::ExecutorName;
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Log, LogRequest, PinError, Recovery,
-    RunError, RunRequest, Segment, Stopped,
+    ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -24,6 +24,18 @@ struct State {
 
 #[derive(Debug, Default)]
 pub(super) struct Scripted(Mutex<State>);
+
+/// The executor of one binding, which may be able to go on from a Wait.
+#[derive(Debug)]
+pub(super) struct Hands {
+    pub(super) resumes: bool,
+    pub(super) script: Arc<Scripted>,
+}
+
+/// The name of the executor that can, or cannot.
+pub(super) fn executor_name(resumes: bool) -> ExecutorName {
+    ExecutorName::known(if resumes { "resuming" } else { "scripted" })
+}
 
 impl Scripted {
     /// Ends a segment. False when nobody follows it under this epoch any more.
@@ -54,13 +66,13 @@ impl Scripted {
     }
 }
 
-impl Executor for Scripted {
+impl Executor for Hands {
     fn name(&self) -> ExecutorName {
-        ExecutorName::known("scripted")
+        executor_name(self.resumes)
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true }
+        Capabilities { holds_until_pinned: true, resumes: self.resumes }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
@@ -79,22 +91,31 @@ impl Executor for Scripted {
                 Err(error @ (PinError::TooLarge | PinError::Store(_))) => panic!("{error}"),
             }
             let label = request.config["label"].as_str().expect("a binding of the cases has a label");
-            self.0.lock().unwrap().labels.insert(request.execution, label.to_owned());
-            self.follow(request.execution, request.epoch).await
+            self.script.0.lock().unwrap().labels.insert(request.execution, label.to_owned());
+            self.script.follow(request.execution, request.epoch).await
         })
     }
 
+    fn resume<'a>(
+        &'a self,
+        request: ResumeRequest,
+        host: &'a dyn AttemptHost,
+    ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+        assert_eq!(request.session.as_deref(), Some(&b"handle"[..]), "it goes on from what it had recorded");
+        self.run(request.request, host)
+    }
+
     fn recover(&self, _segment: Segment) -> BoxFuture<'_, Recovery> {
-        let found = self.0.lock().unwrap().found.clone();
+        let found = self.script.0.lock().unwrap().found.clone();
         Box::pin(async move { found.expect("the case says what is found") })
     }
 
     fn observe(&self, segment: Segment) -> BoxFuture<'_, Result<TurnResult, RunError>> {
-        Box::pin(self.follow(segment.execution, segment.epoch))
+        Box::pin(self.script.follow(segment.execution, segment.epoch))
     }
 
     fn stop(&self, _segment: Segment) -> BoxFuture<'_, Stopped> {
-        let unverifiable = self.0.lock().unwrap().unverifiable;
+        let unverifiable = self.script.0.lock().unwrap().unverifiable;
         Box::pin(async move {
             if unverifiable {
                 Stopped::Unverifiable { reason: "the case says so".to_owned() }

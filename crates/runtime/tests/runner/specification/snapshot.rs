@@ -8,14 +8,15 @@ use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, Sequence};
 use domain::retry::Eligibility;
 use domain::store::kv::{CAUSAL_REJECTIONS, KvRow};
-use domain::store::{EventFilter, ExecutionFilter, Snapshot as Tx, StoreError, WorkFilter};
+use domain::store::{EventFilter, ExecutionFilter, Snapshot as Tx, StoreError, WaitFilter, WorkFilter};
 use domain::text::{DeliveryId, SourceName};
 use domain::timer::{Timer, TimerKind};
+use domain::wait::{Wait, WaitState};
 use domain::work::{Work, WorkState};
 use serde_json::Value;
 use spec::driver::{
     AttemptRecord, AttemptState, CheckpointRecord, EligibilityRecord, EventRecord, RejectionRecord, Snapshot,
-    TimerRecord, WorkRecord, WorkWord,
+    TimerRecord, WaitRecord, WorkRecord, WorkWord,
 };
 
 /// More than any case makes of anything.
@@ -29,6 +30,8 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
     works.reverse();
     let mut executions = tx.executions(&ExecutionFilter::default(), MANY)?;
     executions.reverse();
+    let mut waits = tx.waits(&WaitFilter::default(), MANY)?;
+    waits.reverse();
     let timers = tx.timers(None, MANY)?;
     let rejections = tx.kv_after(CAUSAL_REJECTIONS, "", MANY)?;
     let mut charged = BTreeMap::new();
@@ -47,7 +50,7 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
         works: Vec::new(),
         attempts: Vec::new(),
         timers: timers.iter().map(timer_record).collect(),
-        waits: Vec::new(),
+        waits: waits.into_iter().map(wait_record).collect(),
         intents: Vec::new(),
         rejections: rejections.iter().map(rejection_record).collect(),
         charged,
@@ -101,6 +104,7 @@ fn work_record(tx: &mut dyn Tx, work: Work, events: &[Event]) -> Result<WorkReco
         state: match work.state {
             WorkState::Ready => WorkWord::Ready,
             WorkState::Running { .. } => WorkWord::Running,
+            WorkState::Waiting { .. } => WorkWord::Waiting,
             WorkState::Completed => WorkWord::Completed,
             WorkState::Failed => WorkWord::Failed,
             WorkState::Cancelled => WorkWord::Cancelled,
@@ -108,13 +112,13 @@ fn work_record(tx: &mut dyn Tx, work: Work, events: &[Event]) -> Result<WorkReco
         keys: tx.keys_of(work.id)?.into_iter().collect(),
         pending: tx.pending_inputs(work.id, MANY)?.into_iter().map(|input| input.event).collect(),
         eligibility: match work.eligibility {
-            Eligibility::Clear => EligibilityRecord::Clear,
+            Eligibility::Clear | Eligibility::Woken { .. } => EligibilityRecord::Clear,
             Eligibility::Backoff { due_at, .. } => EligibilityRecord::Backoff(due_at),
             Eligibility::Due { event, .. } => EligibilityRecord::Due(at(event)),
             Eligibility::Exhausted { .. } => EligibilityRecord::Exhausted,
         },
         failures: work.failures,
-        held: None,
+        held: work.hold.map(|hold| hold.reason.as_str().to_owned()),
         scope: work.scope,
     })
 }
@@ -128,8 +132,10 @@ fn attempt_record(tx: &mut dyn Tx, execution: Execution) -> Result<AttemptRecord
         state: match execution.state {
             ExecutionState::Launching => AttemptState::Launching,
             ExecutionState::Running => AttemptState::Running,
+            ExecutionState::Parked => AttemptState::Parked,
             ExecutionState::Completed => AttemptState::Completed,
             ExecutionState::Handoff => AttemptState::Handoff,
+            ExecutionState::Waiting => AttemptState::Waiting,
             ExecutionState::Failed => AttemptState::Failed,
             ExecutionState::Cancelled => AttemptState::Cancelled,
         },
@@ -137,7 +143,7 @@ fn attempt_record(tx: &mut dyn Tx, execution: Execution) -> Result<AttemptRecord
         lease_until: execution.lease.map(|lease| lease.until),
         recovering: execution.recovering,
         trigger: execution.trigger,
-        resumed_by: None,
+        resumed_by: execution.turn.resumed_by,
         retry_of: execution.retry_of,
         interrupted_by: None,
         consumed: consumed.into_iter().map(|input| input.event).collect(),
@@ -149,8 +155,19 @@ fn attempt_record(tx: &mut dyn Tx, execution: Execution) -> Result<AttemptRecord
 fn timer_record(timer: &Timer) -> TimerRecord {
     let kind = match timer.kind {
         TimerKind::Retry { .. } => spec::driver::TimerKind::Retry,
+        TimerKind::Wait { .. } => spec::driver::TimerKind::Wait,
     };
     TimerRecord { due_at: timer.due_at, work: timer.work, kind }
+}
+
+fn wait_record(wait: Wait) -> WaitRecord {
+    let state = match wait.state {
+        WaitState::Active => spec::driver::WaitState::Active,
+        WaitState::Woken { winner, .. } => spec::driver::WaitState::Woken(winner),
+        WaitState::Cancelled { .. } => spec::driver::WaitState::Cancelled,
+    };
+    let Wait { work, execution, keys, types, after, .. } = wait;
+    WaitRecord { work, execution, keys, types, after, state }
 }
 
 fn rejection_record(row: &KvRow) -> RejectionRecord {
