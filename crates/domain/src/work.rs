@@ -304,20 +304,21 @@ impl Work {
         Ok(self.runnable(now).bumped())
     }
 
-    /// Asks for the next attempt after `last`, its newest one, on an operator's word: whatever stands against it
-    /// is cleared, and the failures are forgotten. The Event at `event` is the trigger.
+    /// Asks for the next attempt after `last`, its newest one if that may be repeated, on an operator's word:
+    /// whatever stands against it is cleared, and the failures are forgotten. The Event at `event` is the trigger.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when it has ended, or runs.
+    /// [`WorkRefusal`] when it has ended, or runs, or there is nothing to repeat.
     pub fn retry_requested(
         mut self,
-        last: ExecutionId,
+        last: Option<ExecutionId>,
         event: Sequence,
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
         self.require_ready()?;
+        let failed = last.ok_or(WorkRefusal::NothingToRetry)?;
         self.failures = 0;
-        self.eligibility = Eligibility::Due { failed: last, event };
+        self.eligibility = Eligibility::Due { failed, event };
         Ok(self.runnable(now).bumped())
     }
 
