@@ -6,8 +6,8 @@ use domain::id::{Epoch, EventId, ExecutionId, Sequence, WorkId};
 use domain::route::CheckpointOutcome;
 
 use crate::driver::{
-    AttemptState, Capability, Command, Driver, Registration, TurnEnd, TurnOutcome, WaitRecord, WaitState,
-    WorkWord, delivery, key, kind, scope,
+    AttemptState, Capability, Command, Driver, Registration, ScopeText, TurnEnd, TurnOutcome, WaitRecord,
+    WaitState, WorkWord, delivery, key, kind, route, scope,
 };
 
 const MOMENT: Duration = Duration::from_micros(1);
@@ -126,6 +126,12 @@ fn what_does_not_match(driver: &mut dyn Driver) {
     let woken = driver.work(work);
     assert_eq!(woken.state, WorkWord::Ready);
     assert_eq!(woken.pending.first(), Some(&context), "what accumulated is taken along");
+
+    driver.configure(scope("main").routes(vec![route("told").takes("test.happened")]));
+    driver.start();
+    let (work, _run) = parked(driver, "strange", None);
+    let news = driver.deliver(delivery("d-10").key("strange").of("test.strange"));
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(news), "what no route takes is news, too");
 }
 
 /// At the deadline the order of acceptance decides, and a clock alone wakes nothing.
@@ -165,6 +171,30 @@ pub fn wait_timeout_acceptance_tie(driver: &mut dyn Driver) {
     driver.route();
     assert_eq!(driver.snapshot(), before, "what has fired does not fire again");
     continues(driver, run, timeout, false);
+    refused_timeout(driver);
+}
+
+/// A timeout that its chain refuses wakes nothing, and is left to an operator.
+fn refused_timeout(driver: &mut dyn Driver) {
+    driver.configure(ScopeText { causal_max_depth: 1, ..scope("main") });
+    let root = driver.accept(delivery("root"));
+    driver.deliver(delivery("deep").key("deep").because(root));
+    let (run, work) = (driver.start_one(), driver.owner("deep"));
+    let after = driver.last();
+    driver.wait(run, Registration { timeout: Some(TIMEOUT), ..on("deep", after) });
+    driver.advance(TIMEOUT);
+    driver.fire();
+    driver.fire();
+    let seen = driver.snapshot();
+    let held = seen.work(work);
+    assert!(held.held.is_some() && held.state == WorkWord::Waiting, "no wake without an Event");
+    assert!(seen.timers.is_empty() && driver.start().is_empty(), "and no tight loop");
+    driver.must(Command::Release(work));
+    let seen = driver.snapshot();
+    let timeout = seen.events_of("core.wait.timeout").last().copied().expect("it is accepted now").clone();
+    assert_eq!(timeout.depth, 0, "an operator's word needs no room in a chain");
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(timeout.id));
+    continues(driver, run, timeout.id, false);
 }
 
 /// Wake and cancellation, in both orders: neither rewrites the other.

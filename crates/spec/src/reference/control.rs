@@ -179,6 +179,7 @@ impl Reference {
             return Err("not_held");
         }
         self.work_mut(id).record.held = None;
+        self.release_wait(id)?;
         Ok(Answer::Done)
     }
 }
