@@ -8,7 +8,7 @@ use super::production::{Engine, Production};
 /// Programs that once told the two apart, one in a line.
 const SEEDS: &str = include_str!("seeds.txt");
 /// How many fresh programs are run, and how long each is.
-const PROGRAMS: u64 = 16;
+const PROGRAMS: u64 = 10;
 const STEPS: usize = 120;
 
 fn run(program: &[u32], coverage: &mut Coverage) -> Result<(), String> {
