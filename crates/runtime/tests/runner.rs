@@ -30,4 +30,5 @@ mod runner {
     mod replay;
     mod retry;
     mod route;
+    mod specification;
 }
