@@ -37,8 +37,8 @@ mod template;
 mod tests;
 
 use extension::{
-    BoxFuture, Code, ConcurrencyKey, ConfigProblem, End, EventType, ExternalId, Handler, HandlerError, HandlerName, Key,
-    Lifecycle, Match, PreparedRoute, RouteInput, SourceName, TextError, WorkKind,
+    BoxFuture, Code, ConcurrencyKey, ConfigProblem, End, EventType, ExternalId, Handler, HandlerError,
+    HandlerName, Key, Lifecycle, Match, PreparedRoute, RouteInput, SourceName, TextError, WorkKind,
 };
 use serde_json::Value;
 
@@ -237,7 +237,8 @@ impl Target {
         });
         let reopens = reopens(table, problems);
         if !matches!(work, WorkWord::Keyed) && table.get("reopen").is_some() {
-            let message = "has a meaning only with `work = \"keyed\"`: nothing else finds a Work that has ended";
+            let message =
+                "has a meaning only with `work = \"keyed\"`: nothing else finds a Work that has ended";
             problems.push(ConfigProblem::at(table.path("reopen"), message));
         }
         match work {

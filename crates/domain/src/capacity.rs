@@ -33,7 +33,9 @@ impl Blocker {
     /// Whether a configuration that is put in force may remove it. It may also move a scope out from under a pause.
     pub const fn is_of_configuration(&self) -> bool {
         match self {
-            Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::ScopePaused(_) | Self::Unconfigured(_) => true,
+            Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::ScopePaused(_) | Self::Unconfigured(_) => {
+                true
+            }
             // Nothing of a configuration keeps it; whoever stood in its way may be gone all the same.
             Self::Concurrency(..) => true,
             Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) => false,

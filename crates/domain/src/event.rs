@@ -66,8 +66,7 @@ pub struct Event {
 impl Event {
     /// Whether the runtime itself says it about an Execution or a new Work. It names a Work, and is addressed to none.
     pub fn is_announcement(&self) -> bool {
-        self.event_type.is_core()
-            && (self.emitted_by.is_some() || self.event_type.as_str() == WORK_CREATED)
+        self.event_type.is_core() && (self.emitted_by.is_some() || self.event_type.as_str() == WORK_CREATED)
     }
 }
 

@@ -25,7 +25,9 @@ const MANUAL_INTERRUPT: &str = "core.manual.interrupt";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReplayRefusal {
     /// It has no checkpoint yet.
-    #[error("the Event waits to be routed, so there is nothing to replay; `events show` says what it waits for")]
+    #[error(
+        "the Event waits to be routed, so there is nothing to replay; `events show` says what it waits for"
+    )]
     Unrouted,
     /// It is a control of the runtime, which was meant for one moment.
     #[error("the Event steered a run of its Work once; `work retry` starts the next run")]
@@ -52,10 +54,7 @@ pub fn delivery(
     id: EventId,
     delivery_id: DeliveryId,
 ) -> Result<Delivery, ReplayRefusal> {
-    if matches!(
-        original.event_type.as_str(),
-        RETRY_DUE | RETRY_REQUESTED | WAIT_TIMEOUT | MANUAL_INTERRUPT
-    ) {
+    if matches!(original.event_type.as_str(), RETRY_DUE | RETRY_REQUESTED | WAIT_TIMEOUT | MANUAL_INTERRUPT) {
         return Err(ReplayRefusal::Control);
     }
     if !is_routed {

@@ -400,7 +400,12 @@ pub fn route(
 /// The kind, the lifecycle and the concurrency key of a Work to create.
 type Kind<'a> = (&'a WorkKind, Lifecycle, &'a Option<ConcurrencyKey>);
 
-fn created(event: &Event, (kind, lifecycle, concurrency): Kind<'_>, facts: &RouteFacts, now: Timestamp) -> Work {
+fn created(
+    event: &Event,
+    (kind, lifecycle, concurrency): Kind<'_>,
+    facts: &RouteFacts,
+    now: Timestamp,
+) -> Work {
     let id = facts.proposed.expect("the caller proposes an id with every matched answer");
     let work = Work::create(id, event.scope.clone(), kind.clone(), lifecycle, now);
     Work { concurrency: concurrency.clone(), ..work }

@@ -60,10 +60,8 @@ pub fn qualified(key: &Key, generation: i64) -> Result<Key, TooLong> {
 pub fn plain_keys(keys: &[Key]) -> Vec<Key> {
     let named = |key: &Key| {
         let plain = plain(key.external_id.as_str());
-        (plain != key.external_id.as_str()).then(|| Key {
-            source: key.source.clone(),
-            external_id: ExternalId::known(plain),
-        })
+        (plain != key.external_id.as_str())
+            .then(|| Key { source: key.source.clone(), external_id: ExternalId::known(plain) })
     };
     keys.iter().filter_map(named).collect()
 }
@@ -71,7 +69,9 @@ pub fn plain_keys(keys: &[Key]) -> Vec<Key> {
 /// An identifier without the generation at its end.
 fn plain(id: &str) -> &str {
     match id.rsplit_once(QUALIFIER) {
-        Some((plain, number)) if !plain.is_empty() && number.parse::<u32>().is_ok_and(|number| number > 1) => {
+        Some((plain, number))
+            if !plain.is_empty() && number.parse::<u32>().is_ok_and(|number| number > 1) =>
+        {
             plain
         }
         Some(_) | None => id,

@@ -15,8 +15,8 @@ pub use domain::retry::HINT_MAX as RETRY_HINT_MAX;
 pub use domain::route::{End, Match};
 pub use domain::scope::SecretRef;
 pub use domain::text::{
-    BindingName, Code, ConcurrencyKey, DeliveryId, EntryName, EventType, ExecutorName, ExternalId, HandlerName, RouteName,
-    ScopeName, SourceName, TextError, WorkKind,
+    BindingName, Code, ConcurrencyKey, DeliveryId, EntryName, EventType, ExecutorName, ExternalId,
+    HandlerName, RouteName, ScopeName, SourceName, TextError, WorkKind,
 };
 pub use domain::time::Timestamp;
 pub use domain::wait::{Registration, TERMS_MAX as WAIT_TERMS_MAX, TIMEOUT_MAX as WAIT_TIMEOUT_MAX};

@@ -96,7 +96,9 @@ fn accept(
             Ok(Ok(Acceptance::New { event, sequence }))
         }
         Derived::Refused(refusal) => Ok(Err(refusal)),
-        Derived::Duplicate => Err(StoreError::Conflict { what: "a replay that is both there and not" }.into()),
+        Derived::Duplicate => {
+            Err(StoreError::Conflict { what: "a replay that is both there and not" }.into())
+        }
     }
 }
 
@@ -116,10 +118,9 @@ pub(crate) fn seen(tx: &mut dyn Snapshot, event: Event) -> Result<Event, StoreEr
     let mut at = if is_replay(&replay) { replay.causation.parent } else { None };
     // It ends: each is an Event before the other, and their depth is bounded.
     while let Some(id) = at {
-        let original = tx.event(id)?.ok_or_else(|| StoreError::Corrupt {
-            table: "event",
-            reason: "replays no event".to_owned(),
-        })?;
+        let original = tx
+            .event(id)?
+            .ok_or_else(|| StoreError::Corrupt { table: "event", reason: "replays no event".to_owned() })?;
         at = if is_replay(&original) { original.causation.parent } else { None };
         if at.is_none() {
             replay = replay::seen(replay, &original);

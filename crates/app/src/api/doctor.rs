@@ -14,7 +14,9 @@ mod queues;
 use super::failure::{Chain, Failure};
 use super::server::{Answer, Asked, json};
 use super::starts;
-use super::wire::{BlockedBody, CheckBody, DoctorBody, LaneBody, PauseBody, StartBody, StatusBody, WebhookBody};
+use super::wire::{
+    BlockedBody, CheckBody, DoctorBody, LaneBody, PauseBody, StartBody, StatusBody, WebhookBody,
+};
 use crate::config::Listeners;
 use crate::daemon::Daemon;
 use crate::view::time;

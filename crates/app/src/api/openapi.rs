@@ -9,9 +9,9 @@ use super::cloudevents;
 use super::route::{Operation, ROUTES, Route};
 use super::wire::{
     AcceptedBody, AgainBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody,
-    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PausedBody, PlanBody, Problem,
-    RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody, TimelineBody, TimerBody,
-    WaitBody, WhyBody, WorkBody,
+    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PausedBody,
+    PlanBody, Problem, RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody,
+    TimelineBody, TimerBody, WaitBody, WhyBody, WorkBody,
 };
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
@@ -117,10 +117,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     if route.operation == Operation::EmitEvent {
         in_header.push(header("Idempotency-Key"));
         in_header.extend(cloudevents::HEADERS.iter().copied().map(header));
-    } else if matches!(
-        route.operation,
-        Operation::ReplayEvent | Operation::RetryWork | Operation::RunAgain
-    ) {
+    } else if matches!(route.operation, Operation::ReplayEvent | Operation::RetryWork | Operation::RunAgain) {
         in_header.push(header("Idempotency-Key"));
     } else if route.operation == Operation::Stream {
         in_header.push(header("Last-Event-ID"));

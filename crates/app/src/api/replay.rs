@@ -57,7 +57,10 @@ pub(crate) async fn look_again(
 /// Whether a page offers it: the Event was routed, its payload is there, and it steered no run.
 pub(crate) fn is_offered(event: &EventBody, has_payload: bool) -> bool {
     let is_control = event.event_type.starts_with("core.")
-        && !matches!(event.event_type.as_str(), "core.replay.requested" | "core.turn.ended" | "core.work.created");
+        && !matches!(
+            event.event_type.as_str(),
+            "core.replay.requested" | "core.turn.ended" | "core.work.created"
+        );
     event.checkpoint.is_some() && has_payload && !is_control
 }
 

@@ -19,8 +19,8 @@ use super::pause::{self, Pauses};
 use super::query::{self, Cursor, Query};
 use super::server::{Answer, Asked, json};
 use super::wire::{
-    BindingBody, EntryBody, OwnRetryBody, Page, RemovedBody, RouteBody, ScopeBody, ScopeLineBody, SecretNameBody,
-    SettingBody, VariableBody,
+    BindingBody, EntryBody, OwnRetryBody, Page, RemovedBody, RouteBody, ScopeBody, ScopeLineBody,
+    SecretNameBody, SettingBody, VariableBody,
 };
 use crate::config::{Model, Registered, model};
 use crate::daemon::Daemon;

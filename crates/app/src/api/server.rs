@@ -17,8 +17,8 @@ use super::posture::{self, Hosts, Peer, Place};
 use super::query::Query;
 use super::route::{self, Found, Operation, Route};
 use super::{
-    config, doctor, events, explain, metrics, needs, openapi, pause, replay, runs, scopes, sessions, starts, stream,
-    timeline, waits, work,
+    config, doctor, events, explain, metrics, needs, openapi, pause, replay, runs, scopes, sessions, starts,
+    stream, timeline, waits, work,
 };
 use crate::auth::Authority;
 use crate::daemon::Daemon;

@@ -140,7 +140,11 @@ impl From<&Event> for EventBody {
             root: event.causation.root.to_string(),
             depth: event.causation.depth,
             emitted_by: event.emitted_by.map(|execution| execution.to_string()),
-            replays: event.causation.parent.filter(|_parent| is_replay(event)).map(|parent| parent.to_string()),
+            replays: event
+                .causation
+                .parent
+                .filter(|_parent| is_replay(event))
+                .map(|parent| parent.to_string()),
             occurred_at: event.occurred_at.map(|at| at.to_string()),
             accepted_at: event.accepted_at.to_string(),
             checkpoint: None,

@@ -223,7 +223,9 @@ fn names_and_lines_that_lack_something_are_refused() {
 #[test]
 fn a_binding_s_own_retries_are_read_with_their_wait() {
     let text = |retry: &str| {
-        format!("[[scopes]]\nname = 'a'\n[[scopes.bindings]]\nname = 'b'\nexecutor = 'shell'\nconfig.command = 'true'\nretry = {retry}\n")
+        format!(
+            "[[scopes]]\nname = 'a'\n[[scopes.bindings]]\nname = 'b'\nexecutor = 'shell'\nconfig.command = 'true'\nretry = {retry}\n"
+        )
     };
     for (backoff, seconds) in [("30s", 30), ("5m", 300), ("2h", 7200), ("7d", 7 * 24 * 3600)] {
         let loaded = loaded(&text(&format!("{{ attempts = 3, backoff = '{backoff}' }}")), Format::Toml);

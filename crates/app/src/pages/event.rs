@@ -14,9 +14,9 @@ use domain::text::DeliveryId;
 
 use crate::api::body::Body;
 use crate::api::failure::Failure;
+use crate::api::runs::Again;
 use crate::api::server::Answer;
 use crate::api::wire::{EventBody, ExplainBody, LastRunBody};
-use crate::api::runs::Again;
 use crate::api::{events, explain, replay};
 use crate::view;
 use crate::view::clock::Moment;

@@ -111,7 +111,11 @@ pub(crate) fn blocked(status: &StatusBody) -> Vec<String> {
 /// Which scopes an operator has paused, a sentence for each.
 pub(crate) fn paused(status: &StatusBody) -> Vec<String> {
     let sentence = |pause: &PauseBody| {
-        format!("Scope `{}` is paused since {} and starts nothing.", pause.scope, time::absolute(&pause.since))
+        format!(
+            "Scope `{}` is paused since {} and starts nothing.",
+            pause.scope,
+            time::absolute(&pause.since)
+        )
     };
     status.paused.iter().map(sentence).collect()
 }

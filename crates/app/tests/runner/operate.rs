@@ -41,7 +41,10 @@ fn an_event_is_replayed_once_per_request() {
     let event = text(&sent, "/event").to_owned();
     let replay = ["events", "replay", event.as_str(), "--delivery-id", "once"];
     let first = home.json(&replay);
-    assert_eq!((first["duplicate"].as_bool(), home.json(&replay)["event"].clone()), (Some(false), first["event"].clone()));
+    assert_eq!(
+        (first["duplicate"].as_bool(), home.json(&replay)["event"].clone()),
+        (Some(false), first["event"].clone())
+    );
     assert!(home.run(&replay).code(0).out.contains("Nothing new happened."));
     let id = text(&first, "/event").to_owned();
     let shown = home.run(&["events", "show", &id]).code(0).out;

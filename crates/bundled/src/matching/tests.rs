@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use extension::{ConcurrencyKey, End, EventType, Handler, HandlerError, Lifecycle, Match, PreparedRoute, WorkKind};
+use extension::{
+    ConcurrencyKey, End, EventType, Handler, HandlerError, Lifecycle, Match, PreparedRoute, WorkKind,
+};
 use serde_json::{Value, json};
 
 use super::Matching;
@@ -266,11 +268,10 @@ fn without_a_template_the_events_own_key_counts() {
 #[test]
 fn fresh_makes_work_that_ends() {
     let sample = Sample::new("s", "t").key("a", "b");
-    let wanted =
-        |kind: &str, keys| {
-            let (kind, lifecycle) = (WorkKind::known(kind), Lifecycle::Once);
-            Match::Fresh { kind, lifecycle, keys, concurrency: None }
-        };
+    let wanted = |kind: &str, keys| {
+        let (kind, lifecycle) = (WorkKind::known(kind), Lifecycle::Once);
+        Match::Fresh { kind, lifecycle, keys, concurrency: None }
+    };
     let config = json!({ "types": ["t"], "work": "fresh" });
     assert_eq!(decide(&config, &sample), Ok(Some(wanted("match.fresh", vec![]))));
     assert_eq!(decide(&config, &sample.clone().addressed()), Ok(None));

@@ -99,7 +99,8 @@ pub(super) fn check(path: &str, scope: &ScopeConfig, problems: &mut Vec<Problem>
         number(format!("{path}.settings.{name}"), declared, &bounds, problems);
     }
     for (index, item) in scope.bindings.iter().enumerate() {
-        if let Item::Define(BindingConfig { timeout_seconds, inactivity_seconds, retry, secrets, .. }) = item {
+        if let Item::Define(BindingConfig { timeout_seconds, inactivity_seconds, retry, secrets, .. }) = item
+        {
             let at = format!("{path}.bindings[{index}]");
             number(format!("{at}.timeout_seconds"), *timeout_seconds, &(1..=TIMEOUT_SECONDS_MAX), problems);
             let quiet = 0..=INACTIVITY_SECONDS_MAX;

@@ -316,7 +316,8 @@ impl Binder<'_> {
                 (format!("{place}.{}", bound.key), format!("must not be above the ceiling of {ceiling}"))
             } else {
                 let what = bound.what;
-                let message = format!("the inherited binding `{name}` has {what}; declare it again or disable it");
+                let message =
+                    format!("the inherited binding `{name}` has {what}; declare it again or disable it");
                 (format!("{}.ceilings.{}", self.path, bound.setting), message)
             };
             problems.push(Problem::new(at, ProblemCode::AboveCeiling, message));

@@ -391,10 +391,13 @@ fn a_binding_says_itself_how_quiet_its_runs_may_be_and_how_often_they_are_tried(
     assert_eq!(held("root").retry.map(|retry| retry.attempts), Some(3));
 
     root.ceilings.failure_budget = Some(2);
-    refuses(vec![root.clone()], &[
-        ("scopes[0].bindings[0].retry.attempts", ProblemCode::AboveCeiling),
-        ("scopes[0].settings.failure_budget", ProblemCode::AboveCeiling),
-    ]);
+    refuses(
+        vec![root.clone()],
+        &[
+            ("scopes[0].bindings[0].retry.attempts", ProblemCode::AboveCeiling),
+            ("scopes[0].ceilings.failure_budget", ProblemCode::AboveCeiling),
+        ],
+    );
     root.settings.failure_budget = Some(2);
     root.bindings = vec![own(0, None)];
     refuses(vec![root], &[("scopes[0].bindings[0].retry.attempts", ProblemCode::OutOfBounds)]);

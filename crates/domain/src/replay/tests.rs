@@ -69,9 +69,7 @@ fn delivery_refuses_what_cannot_be_looked_at_again() {
     assert_eq!(asked(REPLAY_REQUESTED, true, payload()), Ok(derived), "a replay may be replayed");
     assert_eq!(asked("a.b", false, payload()), Err(ReplayRefusal::Unrouted));
     assert_eq!(asked("a.b", true, None), Err(ReplayRefusal::Released));
-    for control in
-        ["core.retry.due", "core.retry.requested", "core.wait.timeout", "core.manual.interrupt"]
-    {
+    for control in ["core.retry.due", "core.retry.requested", "core.wait.timeout", "core.manual.interrupt"] {
         assert_eq!(asked(control, true, payload()), Err(ReplayRefusal::Control), "{control}");
     }
 }

@@ -1,7 +1,8 @@
 //! Routing by cases: each kind of match against each relation of keys, Works and scopes.
 
 use super::{
-    ActivePolicy, CheckpointOutcome, End, Line, Match, RouteEffect, RouteFacts, RouteRefusal, Routing, canonical, route,
+    ActivePolicy, CheckpointOutcome, End, Line, Match, RouteEffect, RouteFacts, RouteRefusal, Routing,
+    canonical, route,
 };
 use crate::causal::Bounds;
 use crate::event::{Causation, Event, Key};

@@ -377,7 +377,8 @@ fn write(
                 checkpoint.outcome = CheckpointOutcome::Terminal;
                 checkpoint.work = Some(place.predecessor);
                 checkpoint.code = Some(Code::known("successor_refused"));
-                checkpoint.reason = Some(format!("{} had ended, and a successor was refused: {refusal}", place.predecessor));
+                checkpoint.reason =
+                    Some(format!("{} had ended, and a successor was refused: {refusal}", place.predecessor));
                 return off(tx, candidate, &checkpoint, applied);
             }
             (work.id, attach, None)

@@ -84,15 +84,26 @@ fn a_binding_s_own_retries_hold_for_standing_work() {
         world.run().await;
         let second = world.executions().await.pop().unwrap();
         assert_eq!(second.retry_of, Some(first.id));
-        assert_eq!(world.executor.calls().pop(), Some(Call::Run(second.id, vec![event])), "with what the first had");
+        assert_eq!(
+            world.executor.calls().pop(),
+            Some(Call::Run(second.id, vec![event])),
+            "with what the first had"
+        );
         world.end(second.id, Outcome::Failed).await;
         let work = world.work(first.work).await;
-        assert_eq!((work.state, &work.queue), (WorkState::Ready, &Queue::Idle), "its next input is its next attempt");
+        assert_eq!(
+            (work.state, &work.queue),
+            (WorkState::Ready, &Queue::Idle),
+            "its next input is its next attempt"
+        );
         world.deliver("d-2", "k").await;
         world.run().await;
         let third = world.executions().await.pop().unwrap();
         assert_eq!((third.retry_of, third.attempt.number()), (None, 3));
         world.end(third.id, Outcome::Failed).await;
-        assert!(matches!(world.work(first.work).await.eligibility, Eligibility::Backoff { .. }), "and begins anew");
+        assert!(
+            matches!(world.work(first.work).await.eligibility, Eligibility::Backoff { .. }),
+            "and begins anew"
+        );
     });
 }

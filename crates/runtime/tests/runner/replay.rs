@@ -115,7 +115,10 @@ fn a_replay_keeps_to_the_bounds_of_its_chain() {
         assert!(matches!(refused, Err(ReplayError::Unaccepted(_))), "{refused:?}");
         let rejections = world.rejections().await;
         assert_eq!(rejections.len(), 1, "the refusal is on record");
-        assert_eq!((rejections[0].0.as_str(), &rejections[0].1["code"]), ("core.manual/3", &json!("depth_limit")));
+        assert_eq!(
+            (rejections[0].0.as_str(), &rejections[0].1["code"]),
+            ("core.manual/3", &json!("depth_limit"))
+        );
         world.apply(taking(&["test.happened"])).await;
         replay(&world, event, "4").await;
         world.run().await;

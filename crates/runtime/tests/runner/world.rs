@@ -15,8 +15,8 @@ use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, End, Match};
 use domain::scope::{Binding, EffectiveScope, Route, SecretRef, Settings};
 use domain::store::{EventFilter, ExecutionFilter, Store, StoreError, WaitFilter};
 use domain::text::{
-    BindingName, Code, ConcurrencyKey, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
-    SourceName, WorkKind,
+    BindingName, Code, ConcurrencyKey, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName,
+    RouteName, ScopeName, SourceName, WorkKind,
 };
 use domain::time::{Clock, Timestamp};
 use domain::wait::{Registration, Wait};
@@ -515,8 +515,7 @@ impl World {
     pub(super) async fn apply_all(&mut self, scopes: Vec<EffectiveScope>) {
         self.claim().await;
         let text = format!("text {}", self.texts.lock().unwrap().len());
-        let scopes: Scopes =
-            scopes.into_iter().map(|scope| (scope.name.clone(), Arc::new(scope))).collect();
+        let scopes: Scopes = scopes.into_iter().map(|scope| (scope.name.clone(), Arc::new(scope))).collect();
         self.texts.lock().unwrap().insert(text.clone(), scopes);
         self.runtime.apply(text, String::new()).await.unwrap();
     }

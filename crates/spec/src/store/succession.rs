@@ -93,9 +93,8 @@ pub async fn two_works_of_one_concurrency_key_cannot_be_written_as_running(drive
         tx.update_work(&running(&keyed(1), run(1)), &keyed(1))
     })
     .await;
-    let second = store
-        .transact("second", move |tx| tx.update_work(&running(&keyed(2), run(2)), &keyed(2)))
-        .await;
+    let second =
+        store.transact("second", move |tx| tx.update_work(&running(&keyed(2), run(2)), &keyed(2))).await;
     assert!(second.is_err(), "{second:?}");
 }
 
@@ -107,7 +106,8 @@ pub async fn replays_of_an_event_are_found(driver: &impl StoreDriver) {
         let causation = Causation { parent: Some(parent.id), root: parent.id, depth: 1, ..parent.causation };
         Event { event_type: EventType::known(event_type), causation, ..event(number) }
     };
-    let (first, other, second) = (child(2, REPLAY_REQUESTED), child(3, "core.turn.ended"), child(4, REPLAY_REQUESTED));
+    let (first, other, second) =
+        (child(2, REPLAY_REQUESTED), child(3, "core.turn.ended"), child(4, REPLAY_REQUESTED));
     let all = [event(1), first.clone(), other, second.clone()];
     write(store, move |tx| {
         for event in &all {

@@ -177,9 +177,7 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
     assert_eq!(reply.status, 409, "{}", reply.text());
     conforms(&reply, "post", "/v1/work/{id}/release");
     seen.insert(("post", "/v1/work/{id}/release"));
-    for (verb, path) in
-        [("pause", "/v1/scopes/{name}/pause"), ("resume", "/v1/scopes/{name}/resume")]
-    {
+    for (verb, path) in [("pause", "/v1/scopes/{name}/pause"), ("resume", "/v1/scopes/{name}/resume")] {
         let reply = daemon.post(&format!("/v1/scopes/main/{verb}"), &json!({})).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
         conforms(&reply, "post", path);

@@ -7,7 +7,8 @@ use super::TestDaemon;
 #[tokio::test]
 async fn a_replay_is_seen_with_the_event_it_repeats() {
     let daemon = TestDaemon::start().await;
-    let event = daemon.emit(&json!({ "scope": "main", "type": "build.finished", "payload": { "n": 1 } })).await;
+    let event =
+        daemon.emit(&json!({ "scope": "main", "type": "build.finished", "payload": { "n": 1 } })).await;
     let id = event["event"].as_str().unwrap().to_owned();
     let path = format!("/v1/events/{id}");
     daemon.until(&path, |event| event["led_to"]["run"]["state"] == "completed").await;
@@ -24,7 +25,8 @@ async fn a_replay_is_seen_with_the_event_it_repeats() {
     assert_eq!((&shown["type"], &shown["parent"]), (&json!("core.replay.requested"), &json!(id)));
     assert_eq!((&shown["payload"], &shown["replays"]), (&json!({ "n": 1 }), &json!(id)));
     let original = daemon.get_json(&path).await;
-    let led: Vec<_> = original["led_to"]["events"].as_array().unwrap().iter().map(|led| &led["event"]).collect();
+    let led: Vec<_> =
+        original["led_to"]["events"].as_array().unwrap().iter().map(|led| &led["event"]).collect();
     assert!(led.contains(&&json!(new)), "{led:?}");
     let run = shown["led_to"]["run"]["run"].as_str().unwrap();
     let why = daemon.get_json(&format!("/v1/runs/{run}/why")).await;

@@ -27,7 +27,14 @@ pub(crate) async fn pause(args: &PauseArgs, context: &Context) -> Result<Exit, S
         out.object(&body)?;
         return Ok(Exit::DONE);
     }
-    let sentence = if body.changed { format!("Scope `{}` is paused. `open-conduit scope resume {}` lets it start again.", body.scope, body.scope) } else { format!("Scope `{}` is paused already, since {}.", body.scope, body.since.as_deref().unwrap_or("?")) };
+    let sentence = if body.changed {
+        format!(
+            "Scope `{}` is paused. `open-conduit scope resume {}` lets it start again.",
+            body.scope, body.scope
+        )
+    } else {
+        format!("Scope `{}` is paused already, since {}.", body.scope, body.since.as_deref().unwrap_or("?"))
+    };
     out.sentence(&sentence)?;
     Ok(Exit::DONE)
 }

@@ -26,7 +26,14 @@ pub(crate) async fn resume(args: &ResumeArgs, context: &Context) -> Result<Exit,
         out.object(&body)?;
         return Ok(Exit::DONE);
     }
-    let sentence = match (&body.paused_by, body.changed) { (Some(above), _) => format!("Scope `{}` is still paused, as `{above}` is. `open-conduit scope resume {above}` lets both start again.", body.scope), (None, true) => format!("Scope `{}` starts again.", body.scope), (None, false) => format!("Scope `{}` is not paused. Nothing has changed.", body.scope) };
+    let sentence = match (&body.paused_by, body.changed) {
+        (Some(above), _) => format!(
+            "Scope `{}` is still paused, as `{above}` is. `open-conduit scope resume {above}` lets both start again.",
+            body.scope
+        ),
+        (None, true) => format!("Scope `{}` starts again.", body.scope),
+        (None, false) => format!("Scope `{}` is not paused. Nothing has changed.", body.scope),
+    };
     out.sentence(&sentence)?;
     Ok(Exit::DONE)
 }

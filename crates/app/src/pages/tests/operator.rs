@@ -17,7 +17,12 @@ async fn a_scope_is_paused_and_resumed_from_its_page() {
     let page = browser.get(&daemon, "/config?scope=main").await.text();
     has(
         &page,
-        &["It is paused since", "<span class=\"tag\">paused</span>", "action=\"/scopes/main/resume\"", "Resume main"],
+        &[
+            "It is paused since",
+            "<span class=\"tag\">paused</span>",
+            "action=\"/scopes/main/resume\"",
+            "Resume main",
+        ],
     );
     assert!(!page.contains("Pause</button>"));
     has(&browser.get(&daemon, "/health").await.text(), &["is paused since"]);
@@ -49,7 +54,10 @@ async fn an_event_is_replayed_from_its_page_once() {
     let again = browser.submit(&daemon, &format!("{path}/replay"), &form).await;
     assert_eq!((first.status, first.header("location")), (303, again.header("location")));
     let replay = first.header("location").to_owned();
-    has(&browser.get(&daemon, &replay).await.text(), &["An operator had its parent looked at again", path.as_str()]);
+    has(
+        &browser.get(&daemon, &replay).await.text(),
+        &["An operator had its parent looked at again", path.as_str()],
+    );
     has(&browser.get(&daemon, &path).await.text(), &["core.replay.requested", replay.as_str()]);
     let waits = daemon.emit(&json!({ "scope": "team/off", "type": "a.b" })).await;
     let waits = format!("/events/{}", waits["event"].as_str().unwrap());
