@@ -33,11 +33,12 @@ impl Blocker {
     /// Whether a configuration that is put in force may remove it. It may also move a scope out from under a pause.
     pub const fn is_of_configuration(&self) -> bool {
         match self {
-            Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::ScopePaused(_) | Self::Unconfigured(_) => {
-                true
-            }
-            // Nothing of a configuration keeps it; whoever stood in its way may be gone all the same.
-            Self::Concurrency(..) => true,
+            // Nothing of a configuration keeps a concurrency key; whoever had it may be gone all the same.
+            Self::ScopeFull(_)
+            | Self::Concurrency(..)
+            | Self::ScopeDisabled(_)
+            | Self::ScopePaused(_)
+            | Self::Unconfigured(_) => true,
             Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) => false,
         }
     }

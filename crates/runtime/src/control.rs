@@ -204,11 +204,10 @@ impl Runtime {
             }
             // They stay while their scope is paused, so that an apply walks no long list for nothing.
             Blocker::ScopePaused(scope) if self.is_paused(scope, paused) => 0,
-            Blocker::ScopePaused(_) => u32::MAX,
             // One at a time.
             Blocker::Concurrency(..) => 1,
             // They all come back.
-            Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
+            Blocker::ScopePaused(_) | Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
             // No configuration brings them back.
             Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) => 0,
         }

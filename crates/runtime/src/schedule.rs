@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use domain::capacity::Blocker;
 use domain::execution::{Execution, ExecutionState, Resumption, Turn};
-use domain::id::{Epoch, ExecutionId, Generation, Incarnation, WorkId};
+use domain::id::{Epoch, EventId, ExecutionId, Generation, Incarnation, WorkId};
+use domain::input::Input;
 use domain::lease::{Grant, Lease};
 use domain::ownership::Tenure;
 use domain::pause::paused_by;
@@ -187,31 +188,17 @@ impl<'a> Step<'a> {
             return self.block(tx, &work, Blocker::ScopeDisabled(work.scope.clone()));
         }
         if paused_by(&scope.lineage, &self.paused).is_some() {
-            return self.block_scope(tx, Blocker::ScopePaused(work.scope.clone()), &work.scope);
+            return self.block_scope(tx, &Blocker::ScopePaused(work.scope.clone()), &work.scope);
         }
         if self.room(tx, scope)? == 0 {
-            return self.block_scope(tx, Blocker::ScopeFull(work.scope.clone()), &work.scope);
+            return self.block_scope(tx, &Blocker::ScopeFull(work.scope.clone()), &work.scope);
         }
         if let (Some(key), Some(busy)) = (&work.concurrency, work.concurrency_blocker())
             && tx.concurrency_holder(&work.scope, key)?.is_some()
         {
             return self.block(tx, &work, busy);
         }
-        let (trigger, woken) = match work.eligibility {
-            // What ended the wait after a failure comes first, whatever arrived meanwhile.
-            Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
-            Eligibility::Woken { wait, event, .. } => (tx.input(work.id, event)?, Some(wait)),
-            Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
-                (tx.pending_inputs(work.id, 1)?.into_iter().next(), None)
-            }
-        };
-        let Some(trigger) = trigger else {
-            return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
-        };
-        let cause = match woken {
-            Some(wait) => announce::of_wait(tx, wait)?.map_or(trigger.event, |bridge| bridge.id),
-            None => trigger.event,
-        };
+        let (trigger, cause) = trigger(tx, &work)?;
         if let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility {
             let by = Resumption { winner: trigger.event, cause };
             return self.resume(tx, &work, parked, by);
@@ -299,11 +286,11 @@ impl<'a> Step<'a> {
     fn block_scope(
         &mut self,
         tx: &mut dyn Tx,
-        blocker: Blocker,
+        blocker: &Blocker,
         scope: &ScopeName,
     ) -> Result<(), StoreError> {
         self.room.insert(scope.clone(), 0);
-        self.done.blocked += tx.block_runnable(scope, &blocker, MOVED_AT_ONCE)?;
+        self.done.blocked += tx.block_runnable(scope, blocker, MOVED_AT_ONCE)?;
         Ok(())
     }
 
@@ -332,6 +319,26 @@ pub(crate) fn key_freed(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError
         Some(blocker) => bring_back(tx, &blocker, 1),
         None => Ok(false),
     }
+}
+
+/// What triggers the next turn of a runnable Work, and the Event that the turn publishes from.
+fn trigger(tx: &mut dyn Tx, work: &Work) -> Result<(Input, EventId), StoreError> {
+    let (trigger, woken) = match work.eligibility {
+        // What ended the wait after a failure comes first, whatever arrived meanwhile.
+        Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
+        Eligibility::Woken { wait, event, .. } => (tx.input(work.id, event)?, Some(wait)),
+        Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
+            (tx.pending_inputs(work.id, 1)?.into_iter().next(), None)
+        }
+    };
+    let Some(trigger) = trigger else {
+        return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
+    };
+    let cause = match woken {
+        Some(wait) => announce::of_wait(tx, wait)?.map_or(trigger.event, |bridge| bridge.id),
+        None => trigger.event,
+    };
+    Ok((trigger, cause))
 }
 
 /// Brings Works back that waited for room in a scope, as many as there is room for.

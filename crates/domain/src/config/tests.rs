@@ -374,7 +374,7 @@ fn a_binding_says_itself_how_quiet_its_runs_may_be_and_how_often_they_are_tried(
     let own = |attempts, inactivity_seconds| {
         let Item::Define(binding) = binding_with("own", "mark", None, &[]) else { panic!("it is defined") };
         let retry = Some(OwnRetry { attempts, backoff: OwnRetry::BACKOFF });
-        Item::Define(BindingConfig { retry, inactivity_seconds, ..binding })
+        Item::Define(BindingConfig { inactivity_seconds, retry, ..binding })
     };
     let mut root = scope("root", None);
     root.settings.inactivity_seconds = Some(60);

@@ -300,12 +300,12 @@ fn every_refusal_has_its_own_word() {
 
 /// What is wanted of a key whose Work has ended, by a route that reopens after these ends.
 fn reopening(ended: WorkState, reopens: &[End]) -> Result<Routing, RouteRefusal> {
-    let wants = match attach(&["b", "c"]) {
-        Match::Attach { keys, kind, lifecycle, .. } => {
-            let concurrency = Some(ConcurrencyKey::known("deploy"));
-            Match::Attach { keys, kind, lifecycle, concurrency, reopens: reopens.to_vec() }
-        }
-        other => other,
+    let wants = Match::Attach {
+        keys: vec![key("b"), key("c")],
+        kind: kind(),
+        lifecycle: Lifecycle::Standing,
+        concurrency: Some(ConcurrencyKey::known("deploy")),
+        reopens: reopens.to_vec(),
     };
     let owner = numbered(2, ended);
     let line = Some(Line { place: None, keys: vec![key("a"), key("b")] });

@@ -14,6 +14,7 @@ use domain::text::{BindingName, Code, RouteName, ScopeName};
 use domain::work::Work;
 
 use crate::generation::ActiveGeneration;
+use crate::route::reopen::{lanes_of, newest_owner, succeed};
 use crate::route::{Candidate, waited};
 use crate::stage::BATCH;
 use crate::wake::fact;

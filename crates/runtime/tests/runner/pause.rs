@@ -141,7 +141,7 @@ fn a_retry_and_a_wake_of_a_paused_scope_wait_for_it() {
 #[test]
 fn works_of_a_paused_scope_are_not_looked_at_one_by_one() {
     on_each_engine(&family(16), async |mut world| {
-        for n in 0..200 {
+        for n in 0..70 {
             world.deliver(&format!("d-{n}"), &format!("k-{n}")).await;
         }
         world.stages_route_only().await;
