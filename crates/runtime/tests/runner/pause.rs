@@ -18,7 +18,7 @@ use super::engines::on_each_engine;
 use super::wait::of_type;
 use super::world::{Double, HandClock, World, open, scope, scope_name};
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 fn child() -> ScopeName {
     ScopeName::known("main/child")

@@ -209,7 +209,7 @@ fn a_successor_that_its_chain_refuses_is_not_made() {
         let config = json!({ "types": ["core.turn.ended"], "other": "k", "reopens": ["completed"] });
         hears.routes.insert(0, route("hears", ActivePolicy::Queue, &config));
         world.apply(hears).await;
-        world.clock.advance(std::time::Duration::from_secs(60));
+        world.clock.advance(std::time::Duration::from_mins(1));
         let again =
             world.runtime.replay(ended.id, domain::text::DeliveryId::known("r")).await.unwrap().event();
         world.run().await;
