@@ -116,6 +116,7 @@ async fn show(page: Page, visit: &Visit) -> Answer {
         Page::AskCancel => Box::pin(cancel::confirm(visit)).await,
         Page::Cancel => cancel::cancel(visit).await,
         Page::Retry => work::retry(visit).await,
+        Page::Release => work::release(visit).await,
         Page::Config => Box::pin(config::show(visit)).await,
         Page::AskApply => apply::ask(visit).await,
         Page::Apply => apply::apply(visit).await,

@@ -281,7 +281,7 @@ impl Executor for ShellExecutor {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true }
+        Capabilities { holds_until_pinned: true, resumes: false }
     }
 
     fn validate(&self, config: &Value, resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

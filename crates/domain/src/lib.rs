@@ -28,6 +28,7 @@ pub mod execution;
 pub mod outcome;
 pub mod retry;
 pub mod timer;
+pub mod wait;
 pub mod feed;
 pub mod session;
 pub mod store;

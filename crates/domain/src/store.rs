@@ -27,6 +27,7 @@ pub mod kv;
 pub mod route;
 pub mod start;
 pub mod timer;
+pub mod wait;
 pub mod work;
 
 pub use access::{AccessReads, AccessWrites, Session, Token};
@@ -38,6 +39,7 @@ pub use kv::{KvReads, KvRow, KvWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
 pub use timer::{TimerReads, TimerWrites};
+pub use wait::{WaitFilter, WaitReads, WaitWrites};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
 
 /// A consistent snapshot, to read from.
@@ -47,6 +49,7 @@ pub trait Snapshot:
     + WorkReads
     + ExecutionReads
     + TimerReads
+    + WaitReads
     + KvReads
     + ConfigReads
     + AccessReads
@@ -65,6 +68,7 @@ pub trait Tx:
     + WorkWrites
     + ExecutionWrites
     + TimerWrites
+    + WaitWrites
     + KvWrites
     + ConfigWrites
     + AccessWrites

@@ -20,6 +20,7 @@ pub mod route;
 pub mod schedule;
 pub mod execute;
 pub mod complete;
+pub mod park;
 pub mod wake;
 pub mod recover;
 pub mod control;

@@ -18,7 +18,9 @@ mod runner {
     mod poison;
     mod room;
     mod shuffle;
+    mod wait;
     mod wake;
+    mod woken;
     mod recover;
     mod retry;
     mod route;

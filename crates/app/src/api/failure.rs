@@ -199,6 +199,12 @@ impl From<ControlError> for Failure {
                 | WorkRefusal::Idle
                 | WorkRefusal::Ineligible
                 | WorkRefusal::StaleRetry
+                | WorkRefusal::Waiting
+                | WorkRefusal::NotWaiting
+                | WorkRefusal::Parked
+                | WorkRefusal::NotParked
+                | WorkRefusal::Held
+                | WorkRefusal::NotHeld
                 | WorkRefusal::NothingToRetry,
             ) => ErrorCode::WorkConflict,
         };

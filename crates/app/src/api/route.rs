@@ -19,6 +19,9 @@ pub(crate) enum Operation {
     ShowWork,
     CancelWork,
     RetryWork,
+    ReleaseWork,
+    ListWaits,
+    ListTimers,
     ListRuns,
     Timeline,
     Needs,
@@ -76,7 +79,7 @@ pub(crate) const fn delete<O: Copy>(path: &'static str, operation: O) -> Route<O
 const EMIT: &str = "/v1/events";
 
 /// Every route.
-pub(crate) static ROUTES: [Route; 31] = [
+pub(crate) static ROUTES: [Route; 34] = [
     Route { method: Method::POST, path: EMIT, operation: Operation::EmitEvent, query: &["scope"] },
     get(
         EMIT,
@@ -94,6 +97,13 @@ pub(crate) static ROUTES: [Route; 31] = [
     get("/v1/work/{id}", Operation::ShowWork, &[]),
     post("/v1/work/{id}/cancel", Operation::CancelWork),
     post("/v1/work/{id}/retry", Operation::RetryWork),
+    post("/v1/work/{id}/release", Operation::ReleaseWork),
+    get(
+        "/v1/waits",
+        Operation::ListWaits,
+        &["cursor", "limit", "state", "scope", "work", "key_source", "key_external_id"],
+    ),
+    get("/v1/timers", Operation::ListTimers, &["cursor", "limit"]),
     get(
         "/v1/runs",
         Operation::ListRuns,

@@ -2,7 +2,6 @@
 
 use domain::event::{Event, Key};
 use domain::execution::Execution;
-use domain::lane::LaneBlock;
 use domain::outcome::{Artifact, TurnResult, Usage};
 use domain::route::Checkpoint;
 use domain::time::Timestamp;
@@ -15,6 +14,7 @@ mod control;
 mod overview;
 mod sequel;
 mod session;
+mod wait;
 mod scope;
 
 pub(crate) use control::*;
@@ -22,6 +22,7 @@ pub(crate) use overview::*;
 pub(crate) use scope::*;
 pub(crate) use sequel::*;
 pub(crate) use session::*;
+pub(crate) use wait::*;
 
 /// Reads a value that is there, also when it is `null`: a payload may be.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -208,6 +209,15 @@ pub(crate) struct WorkBody {
     /// What those failures mean for the next attempt; none when they mean nothing.
     #[serde(default)]
     pub(crate) retry: Option<RetryBody>,
+    /// What it waits for, while it does.
+    #[serde(default)]
+    pub(crate) wait: Option<WaitBody>,
+    /// Why it does not start, until an operator releases it.
+    #[serde(default)]
+    pub(crate) hold: Option<HoldBody>,
+    /// What moves it next, in one sentence. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
     pub(crate) created_at: String,
     pub(crate) ended_at: Option<String>,
     pub(crate) keys: Vec<KeyBody>,
@@ -232,6 +242,7 @@ impl WorkBody {
         let run = match work.state {
             domain::work::WorkState::Running { execution } => Some(execution.to_string()),
             domain::work::WorkState::Ready
+            | domain::work::WorkState::Waiting { .. }
             | domain::work::WorkState::Completed
             | domain::work::WorkState::Failed
             | domain::work::WorkState::Cancelled => None,
@@ -248,6 +259,9 @@ impl WorkBody {
             attempts: work.attempts,
             failures: work.failures,
             retry: RetryBody::of(work.eligibility),
+            wait: None,
+            hold: work.hold.as_ref().map(HoldBody::from),
+            next: None,
             created_at: work.created_at.to_string(),
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),
@@ -282,6 +296,12 @@ pub(crate) struct RunBody {
     /// The failed run that it repeats.
     #[serde(default)]
     pub(crate) retry_of: Option<String>,
+    /// Which of its turns this is: it goes on with the next one when what it waited for comes.
+    #[serde(default)]
+    pub(crate) turn: i64,
+    /// The Event that began this turn, of any but the first.
+    #[serde(default)]
+    pub(crate) woken_by: Option<String>,
     pub(crate) epoch: i64,
     /// `launching`, `running`, `completed`, `handoff`, `failed` or `cancelled`.
     pub(crate) state: String,
@@ -321,6 +341,8 @@ impl RunBody {
         now: Timestamp,
     ) -> Self {
         let live = !execution.state.is_terminal();
+        // While a later turn goes on, what is kept is that of the turn before.
+        let result = result.filter(|_| !execution.state.is_going_on() || execution.outcome.is_some());
         Self {
             id: execution.id.to_string(),
             work: execution.work.to_string(),
@@ -329,6 +351,8 @@ impl RunBody {
             keys: keys.iter().map(KeyBody::from).collect(),
             attempt: execution.attempt.number(),
             retry_of: execution.retry_of.map(|failed| failed.to_string()),
+            turn: execution.turn.number,
+            woken_by: execution.turn.resumed_by.map(|event| event.to_string()),
             epoch: execution.epoch.number(),
             state: execution.state.as_str().to_owned(),
             trigger: TriggerBody {
@@ -373,28 +397,6 @@ pub(crate) struct WhyBody {
     pub(crate) blocked: Vec<LaneBody>,
     /// The whole story, a sentence a line.
     pub(crate) sentences: Vec<String>,
-}
-
-/// A lane that stands still.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct LaneBody {
-    pub(crate) event: String,
-    pub(crate) code: String,
-    pub(crate) reason: String,
-    pub(crate) tries: i64,
-    pub(crate) next_try_at: String,
-}
-
-impl From<&LaneBlock> for LaneBody {
-    fn from(block: &LaneBlock) -> Self {
-        Self {
-            event: block.event.to_string(),
-            code: block.code.to_string(),
-            reason: block.reason.clone(),
-            tries: block.tries,
-            next_try_at: block.blocked_until.to_string(),
-        }
-    }
 }
 
 /// An RFC 9457 problem.

@@ -10,6 +10,7 @@ mod list;
 mod show;
 mod cancel;
 mod retry;
+mod release;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WorkCommand {
@@ -17,6 +18,7 @@ pub(super) enum WorkCommand {
     Show(show::ShowArgs),
     Cancel(cancel::CancelArgs),
     Retry(retry::RetryArgs),
+    Release(release::ReleaseArgs),
 }
 
 pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit, Stop> {
@@ -25,5 +27,6 @@ pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit,
         WorkCommand::Show(args) => show::show(&args, context).await,
         WorkCommand::Cancel(args) => cancel::cancel(&args, context).await,
         WorkCommand::Retry(args) => retry::retry(&args, context).await,
+        WorkCommand::Release(args) => release::release(&args, context).await,
     }
 }

@@ -35,6 +35,8 @@ pub(crate) enum Page {
     Cancel,
     /// The button that starts the next run of a Work that failed.
     Retry,
+    /// The button that lets a held Work go on.
+    Release,
     /// The list of Events.
     Events,
     /// The form for sending one.
@@ -86,6 +88,7 @@ impl Page {
             | Self::AskCancel
             | Self::Cancel
             | Self::Retry
+            | Self::Release
             | Self::Events
             | Self::NewEvent
             | Self::EmitEvent
@@ -118,6 +121,7 @@ static PAGES: &[Route<Page>] = &[
     get("/work/{id}/cancel", Page::AskCancel, &[]),
     post("/work/{id}/cancel", Page::Cancel),
     post("/work/{id}/retry", Page::Retry),
+    post("/work/{id}/release", Page::Release),
     get("/assets/{name}", Page::Asset, &[]),
     get("/login", Page::Login, &["code", "next"]),
     post("/login", Page::LogIn),

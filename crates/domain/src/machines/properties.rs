@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{LIVE, NOW, OWNER, execution, handle, work};
+use super::{LIVE, NOW, OWNER, RESUMPTION, execution, handle, hold, work};
 use crate::capacity::Blocker;
 use crate::execution::Execution;
-use crate::id::{Epoch, ExecutionId, Incarnation, Sequence};
+use crate::id::{Epoch, ExecutionId, Incarnation, Sequence, WaitId};
 use crate::lease::{Grant, LEASE};
 use crate::outcome::Outcome;
 use crate::retry::{Eligibility, Exhaustion};
@@ -26,6 +26,10 @@ enum WorkCommand {
     RetryDue(i64),
     RetryRequested(i64),
     RetryRefused(i64),
+    Wake(i64, Option<i64>),
+    Resume,
+    Hold,
+    Release,
     Cancel,
 }
 
@@ -36,6 +40,7 @@ fn work_command() -> impl Strategy<Value = WorkCommand> {
             .prop_map(|(pending, eligibility)| AfterAttempt::Failing { pending, eligibility }),
         1 => Just(AfterAttempt::Completed),
         1 => Just(AfterAttempt::Failed),
+        4 => wait().prop_map(|wait| AfterAttempt::Waiting { wait: WaitId::from_number(wait) }),
     ];
     let attempt = LIVE.number()..LIVE.number() + 2;
     prop_oneof![
@@ -46,9 +51,18 @@ fn work_command() -> impl Strategy<Value = WorkCommand> {
         6 => (attempt.clone(), after).prop_map(|(attempt, after)| WorkCommand::Finish(attempt, after)),
         4 => attempt.clone().prop_map(WorkCommand::RetryDue),
         1 => attempt.clone().prop_map(WorkCommand::RetryRequested),
-        1 => attempt.prop_map(WorkCommand::RetryRefused),
+        1 => attempt.clone().prop_map(WorkCommand::RetryRefused),
+        6 => (wait(), prop::option::of(attempt)).prop_map(|(wait, resumes)| WorkCommand::Wake(wait, resumes)),
+        4 => Just(WorkCommand::Resume),
+        1 => Just(WorkCommand::Hold),
+        2 => Just(WorkCommand::Release),
         1 => Just(WorkCommand::Cancel),
     ]
+}
+
+/// One of two Waits.
+fn wait() -> std::ops::Range<i64> {
+    6..8
 }
 
 /// What a failure of one of two attempts may mean.
@@ -86,6 +100,19 @@ fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
             work.retry_requested(Some(ExecutionId::from_number(attempt)), Sequence::FIRST, now)
         }
         WorkCommand::RetryRefused(attempt) => work.retry_refused(ExecutionId::from_number(attempt), now),
+        WorkCommand::Wake(wait, resumes) => {
+            let (wait, resumes) = (WaitId::from_number(wait), resumes.map(ExecutionId::from_number));
+            work.wake(wait, Sequence::FIRST, resumes, now).inspect(|_next| {
+                assert_eq!(before.state, WorkState::Waiting { wait }, "only what is waited for wakes");
+            })
+        }
+        WorkCommand::Resume => work.resume().map(|(work, execution)| {
+            let woken = matches!(before.eligibility, Eligibility::Woken { resumes, .. } if resumes == Some(execution));
+            assert!(woken && work.attempts == before.attempts, "a resumed attempt is no new one");
+            work
+        }),
+        WorkCommand::Hold => work.hold(hold()),
+        WorkCommand::Release => work.release(now),
         WorkCommand::Cancel => work.cancel(now),
     };
     next.unwrap_or(before)
@@ -100,6 +127,8 @@ enum ExecutionCommand {
     Adopt(Grant),
     Relaunch(Grant),
     Settle,
+    Park,
+    Resume(Incarnation),
     Recover(Incarnation),
     Cancel,
 }
@@ -108,7 +137,12 @@ fn execution_command() -> impl Strategy<Value = ExecutionCommand> {
     let owner = || (OWNER.number()..OWNER.number() + 2).prop_map(Incarnation::from_number);
     let epoch = (Epoch::FIRST.number()..Epoch::FIRST.number() + 3).prop_map(Epoch::from_number);
     let grant = (owner(), epoch).prop_map(|(owner, epoch)| Grant { owner, epoch });
-    let outcome = prop_oneof![Just(Outcome::Completed), Just(Outcome::Handoff), Just(Outcome::Failed)];
+    let outcome = prop_oneof![
+        Just(Outcome::Completed),
+        Just(Outcome::Handoff),
+        Just(Outcome::Waiting),
+        Just(Outcome::Failed),
+    ];
     prop_oneof![
         4 => grant.clone().prop_map(ExecutionCommand::Pin),
         4 => grant.clone().prop_map(ExecutionCommand::Renew),
@@ -116,6 +150,8 @@ fn execution_command() -> impl Strategy<Value = ExecutionCommand> {
         2 => grant.clone().prop_map(ExecutionCommand::Adopt),
         2 => grant.prop_map(ExecutionCommand::Relaunch),
         2 => Just(ExecutionCommand::Settle),
+        3 => Just(ExecutionCommand::Park),
+        3 => owner().prop_map(ExecutionCommand::Resume),
         6 => owner().prop_map(ExecutionCommand::Recover),
         1 => Just(ExecutionCommand::Cancel),
     ]
@@ -133,6 +169,11 @@ fn apply_to_execution(execution: &Execution, command: ExecutionCommand, now: Tim
         // Settling what has no outcome is a bug of the caller, not a refusal.
         ExecutionCommand::Settle if execution.outcome.is_none() => None,
         ExecutionCommand::Settle => execution.settle(now).ok(),
+        // So is parking what does not wait.
+        ExecutionCommand::Park if execution.state.is_terminal() => None,
+        ExecutionCommand::Park if execution.outcome != Some(Outcome::Waiting) => None,
+        ExecutionCommand::Park => Some(execution.park(now)),
+        ExecutionCommand::Resume(owner) => execution.resume(owner, RESUMPTION, now).ok(),
         ExecutionCommand::Recover(owner) => execution.recover(owner, now).ok(),
         ExecutionCommand::Cancel => execution.cancel(now).ok(),
     }
@@ -146,7 +187,11 @@ fn presented(command: ExecutionCommand) -> Option<Grant> {
         | ExecutionCommand::Record(grant, _)
         | ExecutionCommand::Adopt(grant)
         | ExecutionCommand::Relaunch(grant) => Some(grant),
-        ExecutionCommand::Settle | ExecutionCommand::Recover(_) | ExecutionCommand::Cancel => None,
+        ExecutionCommand::Settle
+        | ExecutionCommand::Park
+        | ExecutionCommand::Resume(_)
+        | ExecutionCommand::Recover(_)
+        | ExecutionCommand::Cancel => None,
     }
 }
 
@@ -193,8 +238,9 @@ proptest! {
             let Some(next) = apply_to_execution(&before, command, now) else { continue };
             next.check();
             prop_assert!(!before.state.is_terminal(), "an end changed: {before:?} {command:?}");
+            let resumed = matches!(command, ExecutionCommand::Resume(_));
             let claimed = matches!(command, ExecutionCommand::Recover(_));
-            let epoch = if claimed { before.epoch.next() } else { before.epoch };
+            let epoch = if claimed || resumed { before.epoch.next() } else { before.epoch };
             prop_assert_eq!(next.epoch, epoch, "an epoch rises with each claim and only then");
             if claimed {
                 prop_assert!(before.lease.is_some_and(|lease| !lease.is_live(now)), "a live lease was stolen");
@@ -203,7 +249,13 @@ proptest! {
                 prop_assert_eq!(Some(grant), before.grant(), "somebody acted without the grant in force");
                 prop_assert!(before.lease.is_some_and(|lease| lease.is_live(now)));
             }
-            prop_assert!(before.outcome.is_none() || next.outcome == before.outcome, "an outcome changed");
+            let parked = matches!(command, ExecutionCommand::Park);
+            prop_assert!(
+                before.outcome.is_none() || parked || next.outcome == before.outcome,
+                "an outcome changed"
+            );
+            prop_assert!(!resumed || before.lease.is_none(), "a lease was taken by a resume");
+            prop_assert!(before.turn.used <= next.turn.used && next.turn.used <= next.timeout);
             prop_assert_eq!((next.id, next.attempt, next.trigger), (before.id, before.attempt, before.trigger));
             before = next;
         }

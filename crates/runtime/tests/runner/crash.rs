@@ -4,7 +4,7 @@
 //! promised. In both, every acknowledged Event must reach exactly one attempt, and no attempt that had begun
 //! may begin again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -15,6 +15,7 @@ use domain::id::{EventId, ExecutionId, Sequence};
 use domain::lease::LEASE;
 use domain::outcome::{Outcome, TurnResult};
 use domain::route::{ActivePolicy, CheckpointOutcome};
+use domain::wait::Registration;
 use extension::Recovery;
 use serde_json::json;
 use store::{Faults, Location, Options, Point};
@@ -25,8 +26,8 @@ use super::world::{Call, Double, HandClock, World, scope};
 struct Crash {
     point: Point,
     directory: PathBuf,
-    /// Attempts whose process had begun.
-    begun: BTreeSet<ExecutionId>,
+    /// How many turns of each attempt had begun.
+    begun: BTreeMap<ExecutionId, i64>,
     /// Events whose sender had been answered.
     acknowledged: Vec<EventId>,
 }
@@ -37,9 +38,15 @@ struct Crashes {
     acknowledged: Mutex<Vec<EventId>>,
 }
 
-fn begun(executor: &Double) -> BTreeSet<ExecutionId> {
-    let calls = executor.calls();
-    calls.iter().filter_map(|call| if let Call::Run(id, _) = call { Some(*id) } else { None }).collect()
+fn begun(executor: &Double) -> BTreeMap<ExecutionId, i64> {
+    let mut begun = BTreeMap::new();
+    for call in executor.calls() {
+        match call {
+            Call::Run(id, _) | Call::Resume(id, ..) => *begun.entry(id).or_default() += 1,
+            Call::Recover(..) | Call::Observe(_) | Call::Stop(_) => {}
+        }
+    }
+    begun
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -85,14 +92,39 @@ async fn scenario(world: &mut World, crashes: &Crashes) {
     }
 }
 
+/// Works that wait: for a fact that comes, for one that came already, and for their time.
+async fn waits(world: &mut World, crashes: &Crashes) {
+    let wait = |seconds| Registration { timeout_seconds: Some(seconds), ..Registration::default() };
+    for (opens, follows) in [("w-1", None), ("w-2", Some("after")), ("w-3", Some("before"))] {
+        let say = async |world: &mut World, id: String| {
+            let event = world.say(&id, Some(opens), &json!({})).await;
+            crashes.acknowledged.lock().unwrap().push(event);
+            world.run().await;
+        };
+        say(world, opens.to_owned()).await;
+        let run = world.executions().await.last().expect("it was started").id;
+        if follows == Some("before") {
+            say(world, format!("{opens}-before")).await;
+        }
+        world.park(run, wait(20)).await;
+        if follows == Some("after") {
+            say(world, format!("{opens}-after")).await;
+        }
+        world.clock.advance(Duration::from_secs(20));
+        world.runtime.renew().await.unwrap();
+        world.run().await;
+    }
+}
+
 /// Opens what a crash left and lets everything go on to its end.
-async fn resume(crash: &Crash, texts: &World) {
+async fn resume(crash: &Crash, texts: &World, resumes: bool) {
     let clock = HandClock::new();
     clock.advance(Duration::from_hours(1));
     let location = Location::Sqlite(crash.directory.join("conduit.db"));
     let options = Options { clock: clock.shared(), inline: true, ..Options::default() };
     let store = store::open(&location, options).await.unwrap();
     let executor = Arc::new(Double::default());
+    executor.can_resume(resumes);
     let mut world = World::over(store, clock, Arc::clone(&executor), texts.texts()).await;
     if world.runtime.generations().active().number.number() == 0 {
         // The crash came before the first configuration was there; nothing can have been accepted.
@@ -101,8 +133,8 @@ async fn resume(crash: &Crash, texts: &World) {
     }
     // The first life's processes are found by whoever asks for them.
     for execution in world.executions().await {
-        let found =
-            if crash.begun.contains(&execution.id) { Recovery::Alive } else { Recovery::NothingStarted };
+        let turns = crash.begun.get(&execution.id).copied().unwrap_or(0);
+        let found = if turns >= execution.turn.number { Recovery::Alive } else { Recovery::NothingStarted };
         executor.on_recover_of(execution.id, found);
     }
     loop {
@@ -128,12 +160,14 @@ async fn resume(crash: &Crash, texts: &World) {
 }
 
 async fn check(crash: &Crash, world: &World, executor: &Double) {
-    let again: Vec<_> = begun(executor).intersection(&crash.begun).copied().collect();
-    assert!(again.is_empty(), "begun twice: {again:?}");
+    let later = begun(executor);
     let mut inputs: BTreeMap<EventId, u32> = BTreeMap::new();
     for execution in world.executions().await {
-        assert!(execution.state == ExecutionState::Completed || execution.state == ExecutionState::Failed);
+        let ends = [ExecutionState::Completed, ExecutionState::Failed, ExecutionState::Waiting];
+        assert!(ends.contains(&execution.state), "{execution:?}");
         let id = execution.id;
+        let turns = [&crash.begun, &later].map(|begun| begun.get(&id).copied().unwrap_or(0));
+        assert!(turns[0] + turns[1] <= execution.turn.number, "begun twice: {turns:?} {execution:?}");
         let consumed = world
             .runtime
             .store()
@@ -162,6 +196,15 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
 
 #[tokio::test]
 async fn every_commit_may_be_the_last() {
+    every_commit(false).await;
+}
+
+#[tokio::test]
+async fn every_commit_may_be_the_last_where_attempts_are_resumed() {
+    every_commit(true).await;
+}
+
+async fn every_commit(resumes: bool) {
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path().join("first");
     fs::create_dir_all(&home).unwrap();
@@ -176,6 +219,7 @@ async fn every_commit_may_be_the_last() {
     let store = store::open(&Location::Sqlite(home.join("conduit.db")), options).await.unwrap();
 
     let executor = Arc::new(Double::default());
+    executor.can_resume(resumes);
     let crashes = Arc::new(Crashes::default());
     let mut world = World::over(store, clock, Arc::clone(&executor), Arc::default()).await;
     {
@@ -193,6 +237,7 @@ async fn every_commit_may_be_the_last() {
         });
     }
     world.apply(scope(ActivePolicy::Queue, 2)).await;
+    waits(&mut world, &crashes).await;
     scenario(&mut world, &crashes).await;
 
     let taken = std::mem::take(&mut *crashes.taken.lock().unwrap());
@@ -200,6 +245,6 @@ async fn every_commit_may_be_the_last() {
     assert!(of(Point::BeforeCommit) >= 30, "{}", of(Point::BeforeCommit));
     assert_eq!(of(Point::BeforeCommit), of(Point::AfterCommit));
     for crash in &taken {
-        resume(crash, &world).await;
+        resume(crash, &world, resumes).await;
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct RetryBody {
 impl RetryBody {
     pub(crate) fn of(eligibility: Eligibility) -> Option<Self> {
         let (state, due_at, because) = match eligibility {
-            Eligibility::Clear => return None,
+            Eligibility::Clear | Eligibility::Woken { .. } => return None,
             Eligibility::Backoff { due_at, .. } => ("backoff", Some(due_at.to_string()), None),
             Eligibility::Due { .. } => ("due", None, None),
             Eligibility::Exhausted { because, .. } => ("exhausted", None, Some(because.as_str().to_owned())),
