@@ -24,4 +24,5 @@ mod runner {
     mod recover;
     mod retry;
     mod route;
+    mod specification;
 }
