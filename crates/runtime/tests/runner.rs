@@ -2,10 +2,12 @@
 
 #[cfg(test)]
 mod runner {
+    mod engines;
     mod server;
     mod world;
 
     mod accept;
+    mod alone;
     mod capacity;
     mod causal;
     mod complete;
@@ -15,6 +17,9 @@ mod runner {
     mod loops;
     mod orphan;
     mod own;
+    mod pause;
+    mod quiet;
+    mod successor;
     mod poison;
     mod room;
     mod shuffle;
@@ -22,6 +27,7 @@ mod runner {
     mod wake;
     mod woken;
     mod recover;
+    mod replay;
     mod retry;
     mod route;
     mod specification;

@@ -18,6 +18,8 @@ mod wait;
 mod kv;
 mod outline;
 mod config;
+mod pause;
+mod succession;
 mod access;
 mod feed;
 mod start;

@@ -17,7 +17,7 @@ use runtime::{
     AcceptError, ControlError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
 };
 use spec::driver::{
-    Answer, AttemptState, Command, Delivery, Driver, Found, ScopeText, Snapshot, TurnEnd, TurnOutcome, Wish,
+    Answer, AttemptState, Command, Delivery, Driver, Found, ScopeText, Snapshot, TurnEnd, TurnOutcome,
 };
 use store::{Host, Location};
 
@@ -217,9 +217,6 @@ impl Node {
 }
 
 async fn accept(runtime: &Runtime, delivery: &Delivery) -> Answer {
-    if let Wish::Successor { .. } = delivery.wish {
-        return Answer::Lacking("successors");
-    }
     let origin = match delivery.parent {
         None => Origin::Root,
         Some(parent) => Origin::Derived { parent, emitted_by: delivery.emitted_by },
