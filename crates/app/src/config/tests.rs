@@ -329,7 +329,7 @@ fn the_schema_describes_every_key_and_allows_no_other() {
     let names: BTreeSet<&str> = definitions.keys().map(String::as_str).collect();
     assert_eq!(
         names,
-        BTreeSet::from(["Binding", "Ceilings", "Daemon", "Entry", "Route", "Scope", "Settings"])
+        BTreeSet::from(["Binding", "Ceilings", "Daemon", "Entry", "Retry", "Route", "Scope", "Settings"])
     );
     for table in definitions.values().chain([&schema]) {
         assert_eq!(table["additionalProperties"], false);

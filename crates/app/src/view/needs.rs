@@ -98,6 +98,7 @@ fn of_held(held: &HeldBody, clock: &Clock) -> Need {
     let (word, scope) = held.reason.split_once(':').unwrap_or((held.reason.as_str(), ""));
     let because = match word {
         "scope_disabled" => format!("scope {scope} is disabled"),
+        "scope_paused" => format!("scope {scope} is paused"),
         "held" => "the bounds of its chain refused what it goes on from".to_owned(),
         "unconfigured" => format!("the configuration has no such scope or binding any more, in {scope}"),
         other => other.to_owned(),
