@@ -21,6 +21,8 @@ pub enum Blocker {
     Backoff(ScopeName),
     /// It failed too often in a row, and an operator decides.
     Exhausted(ScopeName),
+    /// What its interrupted attempt had started has yet to stop.
+    Stopping(ScopeName),
 }
 
 impl Blocker {
@@ -28,7 +30,7 @@ impl Blocker {
     pub const fn is_of_configuration(&self) -> bool {
         match self {
             Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::Unconfigured(_) => true,
-            Self::Backoff(_) | Self::Exhausted(_) => false,
+            Self::Backoff(_) | Self::Exhausted(_) | Self::Stopping(_) => false,
         }
     }
 
@@ -46,6 +48,7 @@ impl Blocker {
             "unconfigured" => Ok(Self::Unconfigured(scope)),
             "backoff" => Ok(Self::Backoff(scope)),
             "exhausted" => Ok(Self::Exhausted(scope)),
+            "stopping" => Ok(Self::Stopping(scope)),
             _ => Err(unknown),
         }
     }
@@ -59,6 +62,7 @@ impl fmt::Display for Blocker {
             Self::Unconfigured(scope) => write!(f, "unconfigured:{scope}"),
             Self::Backoff(scope) => write!(f, "backoff:{scope}"),
             Self::Exhausted(scope) => write!(f, "exhausted:{scope}"),
+            Self::Stopping(scope) => write!(f, "stopping:{scope}"),
         }
     }
 }
@@ -76,7 +80,8 @@ mod tests {
             Blocker::ScopeDisabled(scope.clone()),
             Blocker::Unconfigured(scope.clone()),
             Blocker::Backoff(scope.clone()),
-            Blocker::Exhausted(scope),
+            Blocker::Exhausted(scope.clone()),
+            Blocker::Stopping(scope),
         ] {
             assert_eq!(Blocker::parse(&blocker.to_string()).unwrap(), blocker);
         }

@@ -25,6 +25,7 @@ pub mod capacity;
 pub mod lease;
 pub mod ownership;
 pub mod execution;
+pub mod intent;
 pub mod outcome;
 pub mod retry;
 pub mod timer;

@@ -24,7 +24,7 @@ const DELAY_MAX: Duration = Duration::from_hours(1);
 /// The longest wait that an executor may ask for: seven days.
 pub const HINT_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// What earlier failures mean for the next attempt.
+/// What earlier attempts mean for the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Eligibility {
     /// Nothing: input starts it.
@@ -50,6 +50,12 @@ pub enum Eligibility {
         failed: ExecutionId,
         /// Why there is no further try.
         because: Exhaustion,
+    },
+    /// Its last attempt was interrupted, and what that had started may still run. Input queues until it is
+    /// established that it does not, for nothing may start beside it.
+    Stopping {
+        /// The attempt that was interrupted.
+        interrupted: ExecutionId,
     },
 }
 
@@ -77,14 +83,14 @@ impl Eligibility {
     pub const fn admits(self) -> bool {
         match self {
             Self::Clear | Self::Due { .. } => true,
-            Self::Backoff { .. } | Self::Exhausted { .. } => false,
+            Self::Backoff { .. } | Self::Exhausted { .. } | Self::Stopping { .. } => false,
         }
     }
 
     /// The attempt that the next one repeats.
     pub const fn failed(self) -> Option<ExecutionId> {
         match self {
-            Self::Clear => None,
+            Self::Clear | Self::Stopping { .. } => None,
             Self::Backoff { failed, .. } | Self::Due { failed, .. } | Self::Exhausted { failed, .. } => {
                 Some(failed)
             }

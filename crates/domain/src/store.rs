@@ -23,6 +23,7 @@ pub mod config;
 pub mod event;
 pub mod execution;
 pub mod feed;
+pub mod intent;
 pub mod kv;
 pub mod route;
 pub mod start;
@@ -34,6 +35,7 @@ pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
 pub use feed::{FeedReads, FeedWrites};
+pub use intent::{IntentReads, IntentWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
@@ -47,6 +49,7 @@ pub trait Snapshot:
     + WorkReads
     + ExecutionReads
     + TimerReads
+    + IntentReads
     + KvReads
     + ConfigReads
     + AccessReads
@@ -65,6 +68,7 @@ pub trait Tx:
     + WorkWrites
     + ExecutionWrites
     + TimerWrites
+    + IntentWrites
     + KvWrites
     + ConfigWrites
     + AccessWrites

@@ -145,6 +145,9 @@ pub enum WorkRefusal {
     /// It waits out a failure, or failed too often.
     #[error("the Work failed and waits; `open-conduit work retry` starts its next run")]
     Ineligible,
+    /// What its interrupted attempt had started may still run.
+    #[error("the Work's last run was interrupted and is still being stopped; ask again once it has stopped")]
+    Stopping,
     /// The failure that was named is not the one it waits out.
     #[error("the Work does not wait to be tried again after that run")]
     StaleRetry,
@@ -239,8 +242,8 @@ impl Work {
             Queue::Idle => return Err(WorkRefusal::Idle),
             Queue::Runnable | Queue::Blocked(_) => {}
         }
-        if !self.eligibility.admits() {
-            return Err(WorkRefusal::Ineligible);
+        if let Some(refusal) = self.ineligible() {
+            return Err(refusal);
         }
         self.state = WorkState::Running { execution };
         self.queue = Queue::Idle;
@@ -256,13 +259,13 @@ impl Work {
     /// [`WorkRefusal`] when the Work is not ready, has no input, or waits out a failure, which comes first.
     pub fn block(mut self, blocker: Blocker) -> Result<Self, WorkRefusal> {
         match (self.state, &self.queue) {
-            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) if !self.eligibility.admits() => {
-                Err(WorkRefusal::Ineligible)
-            }
-            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) => {
-                self.queue = Queue::Blocked(blocker);
-                Ok(self.bumped())
-            }
+            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) => match self.ineligible() {
+                Some(refusal) => Err(refusal),
+                None => {
+                    self.queue = Queue::Blocked(blocker);
+                    Ok(self.bumped())
+                }
+            },
             (WorkState::Ready, Queue::Idle) => Err(WorkRefusal::Idle),
             (WorkState::Running { .. }, _) => Err(WorkRefusal::Running),
             (WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => Err(self.terminal()),
@@ -302,7 +305,7 @@ impl Work {
     /// is cleared, and the failures are forgotten. The Event at `event` is the trigger.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when it has ended, or runs.
+    /// [`WorkRefusal`] when it has ended, runs, or has an attempt that is still being stopped.
     pub fn retry_requested(
         mut self,
         last: ExecutionId,
@@ -310,6 +313,9 @@ impl Work {
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
         self.require_ready()?;
+        if let Eligibility::Stopping { .. } = self.eligibility {
+            return Err(WorkRefusal::Stopping);
+        }
         self.failures = 0;
         self.eligibility = Eligibility::Due { failed: last, event };
         Ok(self.runnable(now).bumped())
@@ -336,7 +342,17 @@ impl Work {
             Eligibility::Clear
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
-            | Eligibility::Exhausted { .. } => Err(WorkRefusal::StaleRetry),
+            | Eligibility::Exhausted { .. }
+            | Eligibility::Stopping { .. } => Err(WorkRefusal::StaleRetry),
+        }
+    }
+
+    /// Why its earlier attempts keep it from the next one.
+    const fn ineligible(&self) -> Option<WorkRefusal> {
+        match self.eligibility {
+            Eligibility::Clear | Eligibility::Due { .. } => None,
+            Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => Some(WorkRefusal::Ineligible),
+            Eligibility::Stopping { .. } => Some(WorkRefusal::Stopping),
         }
     }
 
@@ -360,6 +376,7 @@ impl Work {
             Eligibility::Clear | Eligibility::Due { .. } => Queue::Runnable,
             Eligibility::Backoff { .. } => Queue::Blocked(Blocker::Backoff(self.scope.clone())),
             Eligibility::Exhausted { .. } => Queue::Blocked(Blocker::Exhausted(self.scope.clone())),
+            Eligibility::Stopping { .. } => Queue::Blocked(Blocker::Stopping(self.scope.clone())),
         }
     }
 
@@ -395,6 +412,47 @@ impl Work {
                 self.end(WorkState::Failed, now);
             }
         }
+        Ok(self.bumped())
+    }
+
+    /// Ends the live attempt for an Event and stays nonterminal. The next attempt waits until it is established
+    /// that nothing of this one runs; see [`Self::stopped`]. It counts neither as a failure nor as a success.
+    ///
+    /// # Errors
+    /// [`WorkRefusal`] when the Work has ended or `execution` is not its live attempt.
+    pub fn interrupt(
+        mut self,
+        execution: ExecutionId,
+        pending: bool,
+        now: Timestamp,
+    ) -> Result<Self, WorkRefusal> {
+        match self.state {
+            WorkState::Running { execution: live } if live == execution => {}
+            WorkState::Running { .. } | WorkState::Ready => return Err(WorkRefusal::NotLive),
+            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
+                return Err(self.terminal());
+            }
+        }
+        self.rest(pending, Eligibility::Stopping { interrupted: execution }, now);
+        Ok(self.bumped())
+    }
+
+    /// Lets the next attempt start: nothing of `interrupted` runs any more.
+    ///
+    /// # Errors
+    /// [`WorkRefusal`] when the Work does not wait for that.
+    pub fn stopped(mut self, interrupted: ExecutionId, now: Timestamp) -> Result<Self, WorkRefusal> {
+        self.require_ready()?;
+        match self.eligibility {
+            Eligibility::Stopping { interrupted: awaited } if awaited == interrupted => {}
+            Eligibility::Clear
+            | Eligibility::Backoff { .. }
+            | Eligibility::Due { .. }
+            | Eligibility::Exhausted { .. }
+            | Eligibility::Stopping { .. } => return Err(WorkRefusal::NotLive),
+        }
+        let pending = self.queue != Queue::Idle;
+        self.rest(pending, Eligibility::Clear, now);
         Ok(self.bumped())
     }
 
@@ -442,12 +500,12 @@ impl Work {
         let waits = self.eligibility != Eligibility::Clear;
         assert!(
             !waits || self.state == WorkState::Ready,
-            "{}: only a ready Work waits out a failure",
+            "{}: only a ready Work waits out an attempt",
             self.id
         );
         assert!(
             self.eligibility.admits() || self.queue != Queue::Runnable,
-            "{}: what waits out a failure is not runnable",
+            "{}: what waits out an attempt is not runnable",
             self.id
         );
     }

@@ -16,6 +16,7 @@ mod durability;
 mod event;
 mod execution;
 mod feed;
+mod intent;
 mod kv;
 mod listing;
 mod ownership;
@@ -33,6 +34,7 @@ pub use self::durability::*;
 pub use self::event::*;
 pub use self::execution::*;
 pub use self::feed::*;
+pub use self::intent::*;
 pub use self::kv::*;
 pub use self::listing::*;
 pub use self::ownership::*;
@@ -120,6 +122,11 @@ macro_rules! for_each_store_case {
             timer_is_removed_once
             rearmed_timer_is_due_later
             timer_pages_neither_repeat_nor_skip
+            intent_reads_back_as_written
+            intents_come_due_in_order
+            attempt_has_one_intent_for_an_event
+            stale_intent_is_refused
+            one_input_is_consumed_by_itself
             record_is_replaced_under_its_key
             records_are_listed_by_their_keys
             no_generation_is_in_force_at_first

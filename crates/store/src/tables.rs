@@ -13,6 +13,7 @@ mod work;
 mod input;
 mod execution;
 mod timer;
+mod intent;
 mod kv;
 mod outline;
 mod config;

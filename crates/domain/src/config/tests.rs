@@ -8,7 +8,7 @@ use super::limits::{CONCURRENCY_MAX, READ_SCOPES_MAX, ROUTES_MAX, SCOPE_DEPTH_MA
 use super::{
     BindingConfig, Configuration, EntryConfig, Item, Problem, ProblemCode, RouteConfig, ScopeConfig, resolve,
 };
-use crate::route::ActivePolicy;
+use crate::route::{ActivePolicy, Fallbacks};
 use crate::scope::{EffectiveScope, SecretRef, Settings};
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
 
@@ -26,6 +26,7 @@ fn route_marked(name: &str, binding: Option<&str>, mark: usize) -> super::RouteI
         handler: HandlerName::known("match"),
         binding: binding.map(BindingName::known),
         active_policy: ActivePolicy::Queue,
+        fallbacks: Fallbacks::default(),
         config: json!({ "mark": mark }),
     })
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{LIVE, NOW, OWNER, execution, handle, work};
 use crate::capacity::Blocker;
 use crate::execution::Execution;
-use crate::id::{Epoch, ExecutionId, Incarnation, Sequence};
+use crate::id::{Epoch, EventId, ExecutionId, Incarnation, Sequence};
 use crate::lease::{Grant, LEASE};
 use crate::outcome::Outcome;
 use crate::retry::{Eligibility, Exhaustion};
@@ -26,6 +26,8 @@ enum WorkCommand {
     RetryDue(i64),
     RetryRequested(i64),
     RetryRefused(i64),
+    Interrupt(i64, bool),
+    Stopped(i64),
     Cancel,
 }
 
@@ -46,7 +48,10 @@ fn work_command() -> impl Strategy<Value = WorkCommand> {
         6 => (attempt.clone(), after).prop_map(|(attempt, after)| WorkCommand::Finish(attempt, after)),
         4 => attempt.clone().prop_map(WorkCommand::RetryDue),
         1 => attempt.clone().prop_map(WorkCommand::RetryRequested),
-        1 => attempt.prop_map(WorkCommand::RetryRefused),
+        1 => attempt.clone().prop_map(WorkCommand::RetryRefused),
+        2 => (attempt.clone(), any::<bool>())
+            .prop_map(|(attempt, pending)| WorkCommand::Interrupt(attempt, pending)),
+        2 => attempt.prop_map(WorkCommand::Stopped),
         1 => Just(WorkCommand::Cancel),
     ]
 }
@@ -86,6 +91,10 @@ fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
             work.retry_requested(ExecutionId::from_number(attempt), Sequence::FIRST, now)
         }
         WorkCommand::RetryRefused(attempt) => work.retry_refused(ExecutionId::from_number(attempt), now),
+        WorkCommand::Interrupt(attempt, pending) => {
+            work.interrupt(ExecutionId::from_number(attempt), pending, now)
+        }
+        WorkCommand::Stopped(attempt) => work.stopped(ExecutionId::from_number(attempt), now),
         WorkCommand::Cancel => work.cancel(now),
     };
     next.unwrap_or(before)
@@ -101,6 +110,7 @@ enum ExecutionCommand {
     Relaunch(Grant),
     Settle,
     Recover(Incarnation),
+    Interrupt,
     Cancel,
 }
 
@@ -117,6 +127,7 @@ fn execution_command() -> impl Strategy<Value = ExecutionCommand> {
         2 => grant.prop_map(ExecutionCommand::Relaunch),
         2 => Just(ExecutionCommand::Settle),
         6 => owner().prop_map(ExecutionCommand::Recover),
+        1 => Just(ExecutionCommand::Interrupt),
         1 => Just(ExecutionCommand::Cancel),
     ]
 }
@@ -134,6 +145,7 @@ fn apply_to_execution(execution: &Execution, command: ExecutionCommand, now: Tim
         ExecutionCommand::Settle if execution.outcome.is_none() => None,
         ExecutionCommand::Settle => execution.settle(now).ok(),
         ExecutionCommand::Recover(owner) => execution.recover(owner, now).ok(),
+        ExecutionCommand::Interrupt => execution.interrupt(EventId::from_number(9), now).ok(),
         ExecutionCommand::Cancel => execution.cancel(now).ok(),
     }
 }
@@ -146,7 +158,10 @@ fn presented(command: ExecutionCommand) -> Option<Grant> {
         | ExecutionCommand::Record(grant, _)
         | ExecutionCommand::Adopt(grant)
         | ExecutionCommand::Relaunch(grant) => Some(grant),
-        ExecutionCommand::Settle | ExecutionCommand::Recover(_) | ExecutionCommand::Cancel => None,
+        ExecutionCommand::Settle
+        | ExecutionCommand::Recover(_)
+        | ExecutionCommand::Interrupt
+        | ExecutionCommand::Cancel => None,
     }
 }
 
@@ -177,6 +192,9 @@ proptest! {
             if next != before {
                 prop_assert!(!before.state.is_terminal(), "an end changed: {before:?} {command:?}");
                 prop_assert_eq!(next.revision, before.revision.next());
+            }
+            if let Eligibility::Stopping { .. } = before.eligibility {
+                prop_assert!(!next.state.is_running(), "something started beside what is being stopped");
             }
             before = next;
         }

@@ -102,4 +102,12 @@ pub trait WorkWrites {
         until: Sequence,
         execution: ExecutionId,
     ) -> Result<u64, StoreError>;
+
+    /// Gives one pending input of a Work to an Execution. False when it is not pending any more, or never was.
+    fn consume_input(
+        &mut self,
+        work: WorkId,
+        sequence: Sequence,
+        execution: ExecutionId,
+    ) -> Result<bool, StoreError>;
 }

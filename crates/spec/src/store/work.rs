@@ -44,6 +44,10 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         },
         exhausted(Exhaustion::Budget),
         exhausted(Exhaustion::Causal),
+        Work {
+            eligibility: Eligibility::Stopping { interrupted: failed },
+            ..blocked(Blocker::Stopping(main_scope()))
+        },
         ended(&work(0), WorkState::Completed),
         ended(&work(0), WorkState::Failed),
         ended(&work(0), WorkState::Cancelled),
@@ -78,6 +82,11 @@ pub async fn exhausted_works_are_listed(driver: &impl StoreDriver) {
             eligibility: Eligibility::Backoff { failed, due_at: second(9) },
             queue: Queue::Idle,
             ..work(4)
+        },
+        Work {
+            eligibility: Eligibility::Stopping { interrupted: failed },
+            queue: Queue::Idle,
+            ..work(5)
         },
     ];
     let list = written.clone();

@@ -22,7 +22,7 @@ macro_rules! select {
         concat!(
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
             "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, outcome, ",
-            "claimed_at, started_at, ended_at, unstopped FROM execution",
+            "claimed_at, started_at, ended_at, unstopped, controls, interrupted_by FROM execution",
             $rest
         )
     };
@@ -84,9 +84,9 @@ static INSERT: Sql = Sql::new(
     "execution",
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle,
-        outcome, claimed_at, started_at, ended_at, unstopped, host)
+        outcome, claimed_at, started_at, ended_at, unstopped, host, controls, interrupted_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23, $24)
+        $22, $23, $24, $25, $26)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -94,7 +94,7 @@ static UPDATE: Sql = Sql::new(
     "execution",
     "UPDATE execution SET state = $3, epoch = $4, lease_owner = $5, lease_until = $6, recovering = $7,
         deadline_at = $8, handle = $9, outcome = $10, started_at = $11, ended_at = $12,
-        unstopped = $13
+        unstopped = $13, interrupted_by = $14
      WHERE id = $1 AND epoch = $2 AND state < 4",
 );
 // A renewal, the most frequent change of all: it touches one index.
@@ -150,6 +150,8 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
         started_at: columns.maybe_time()?,
         ended_at: columns.maybe_time()?,
         unstopped: columns.flag()?,
+        controls: columns.word(code::controls_of)?,
+        interrupted_by: columns.maybe_int()?.map(EventId::from_number),
     };
     execution.check();
     Ok(execution)
@@ -168,6 +170,7 @@ fn only_renewed(execution: &Execution, read: &Execution) -> bool {
         && execution.started_at == read.started_at
         && execution.ended_at == read.ended_at
         && execution.unstopped == read.unstopped
+        && execution.interrupted_by == read.interrupted_by
 }
 
 /// Where a list begins: behind an id, or before them all.
@@ -302,6 +305,8 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_time(execution.ended_at),
                 int(i64::from(execution.unstopped)),
                 int(self.place.host),
+                int(code::controls(execution.controls)),
+                maybe_int(execution.interrupted_by.map(EventId::number)),
             ],
             1,
         )?;
@@ -334,6 +339,7 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_time(execution.started_at),
                 maybe_time(execution.ended_at),
                 int(i64::from(execution.unstopped)),
+                maybe_int(execution.interrupted_by.map(EventId::number)),
             ],
             1,
         )?;

@@ -70,7 +70,7 @@ static NEXT_BLOCKER: Sql = Sql::new(
 static FAILED_TOO_OFTEN: Sql = Sql::new(
     "find Works that failed too often",
     "work",
-    select!(" WHERE eligibility > 2 ORDER BY queued_at, id LIMIT $1"),
+    select!(" WHERE eligibility IN (3, 4) ORDER BY queued_at, id LIMIT $1"),
 );
 static INSERT: Sql = Sql::new(
     "create a Work",
@@ -120,6 +120,7 @@ const BACKOFF: i64 = 1;
 const DUE: i64 = 2;
 const EXHAUSTED: i64 = 3;
 const CHAIN_EXHAUSTED: i64 = 4;
+const STOPPING: i64 = 5;
 
 fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
     let id = WorkId::from_number(columns.int()?);
@@ -180,11 +181,12 @@ fn eligibility(columns: &mut Columns<'_>) -> Result<Eligibility, StoreError> {
         (CHAIN_EXHAUSTED, Some(failed), None, None) => {
             Ok(Eligibility::Exhausted { failed, because: Exhaustion::Causal })
         }
+        (STOPPING, Some(interrupted), None, None) => Ok(Eligibility::Stopping { interrupted }),
         _ => Err(columns.corrupt("an unknown eligibility")),
     }
 }
 
-/// The columns of an eligibility: its word, the failed attempt, when its timer is due, and its Event.
+/// The columns of an eligibility: its word, the attempt that it is about, when its timer is due, and its Event.
 fn eligibility_columns(eligibility: Eligibility) -> [Value<'static>; 4] {
     let (word, due_at, event) = match eligibility {
         Eligibility::Clear => (CLEAR, None, None),
@@ -192,8 +194,16 @@ fn eligibility_columns(eligibility: Eligibility) -> [Value<'static>; 4] {
         Eligibility::Due { event, .. } => (DUE, None, Some(event)),
         Eligibility::Exhausted { because: Exhaustion::Budget, .. } => (EXHAUSTED, None, None),
         Eligibility::Exhausted { because: Exhaustion::Causal, .. } => (CHAIN_EXHAUSTED, None, None),
+        Eligibility::Stopping { .. } => (STOPPING, None, None),
     };
-    let failed = maybe_int(eligibility.failed().map(ExecutionId::number));
+    let attempt = match eligibility {
+        Eligibility::Stopping { interrupted } => Some(interrupted),
+        Eligibility::Clear
+        | Eligibility::Backoff { .. }
+        | Eligibility::Due { .. }
+        | Eligibility::Exhausted { .. } => eligibility.failed(),
+    };
+    let failed = maybe_int(attempt.map(ExecutionId::number));
     [int(word), failed, maybe_time(due_at), maybe_int(event.map(Sequence::number))]
 }
 
@@ -404,6 +414,15 @@ impl WorkWrites for Transaction<'_> {
         execution: ExecutionId,
     ) -> Result<u64, StoreError> {
         self.consume(work, until, execution)
+    }
+
+    fn consume_input(
+        &mut self,
+        work: WorkId,
+        sequence: Sequence,
+        execution: ExecutionId,
+    ) -> Result<bool, StoreError> {
+        self.consume_one(work, sequence, execution)
     }
 }
 
