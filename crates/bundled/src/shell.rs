@@ -276,7 +276,7 @@ impl Executor for ShellExecutor {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true }
+        Capabilities { holds_until_pinned: true, inject: true, interrupt: true }
     }
 
     fn validate(&self, config: &Value, resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

@@ -391,12 +391,18 @@ fn show_intent(intent: &Intent) -> String {
 const INTENT_COMMANDS: [Command<Intent>; 8] = [
     Command { name: "dispatch", apply: |intent| words(intent.dispatch(NOW)) },
     Command { name: "put off", apply: |intent| words(intent.put_off(NOW)) },
-    Command { name: "answered, accepted", apply: |intent| words(intent.answered(intent::Answer::Accepted, NOW)) },
+    Command {
+        name: "answered, accepted",
+        apply: |intent| words(intent.answered(intent::Answer::Accepted, NOW)),
+    },
     Command {
         name: "answered, not accepting",
         apply: |intent| words(intent.answered(intent::Answer::NotAccepting, NOW)),
     },
-    Command { name: "answered, ambiguous", apply: |intent| words(intent.answered(intent::Answer::Ambiguous, NOW)) },
+    Command {
+        name: "answered, ambiguous",
+        apply: |intent| words(intent.answered(intent::Answer::Ambiguous, NOW)),
+    },
     Command { name: "consumed", apply: |intent| words(intent.consumed()) },
     Command { name: "delivered", apply: |intent| words(intent.delivered()) },
     Command { name: "stale", apply: |intent| words(intent.stale()) },

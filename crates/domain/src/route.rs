@@ -109,7 +109,8 @@ impl WhileActive {
         let configured = Effective { policy: self.policy, order: None, because: None };
         let (Some(order), Some(attempt)) = (self.policy.order(), attempt) else { return configured };
         if attempt.outcome.is_some() {
-            let reason = format!("{} had come to its end, so there was nothing to {}", attempt.id, order.as_str());
+            let reason =
+                format!("{} had come to its end, so there was nothing to {}", attempt.id, order.as_str());
             return Effective { because: Some((Code::known("run_over"), reason)), ..configured };
         }
         let Some(fallback) = self.fallbacks.unsupported.filter(|_| !attempt.controls.allow(order)) else {

@@ -243,7 +243,10 @@ impl Step<'_> {
                 return Ok(());
             }
         };
-        tx.insert_turn_result(report.execution, &clipped(&report.result))?;
+        let result = clipped(&report.result);
+        tx.insert_turn_result(report.execution, &result)?;
+        // Before anything else of the result: whatever looks at what is pending must not see what was taken in.
+        proof(tx, &read, &result.consumed_inputs)?;
         if let Some(found) = report.recovered {
             // False when no daemon has noted its start, and then nobody asks for the count.
             tx.count_recovered(self.me, found)?;
@@ -324,6 +327,20 @@ impl Step<'_> {
     }
 }
 
+/// Consumes the input that a result proves its attempt to have taken in, as far as it was sent there. What else it
+/// claims is ignored, so a proof grants nothing.
+fn proof(tx: &mut dyn Tx, execution: &Execution, claimed: &[EventId]) -> Result<(), StoreError> {
+    for id in claimed {
+        let Some(event) = tx.event(*id)? else { continue };
+        let Some(read) = tx.intent(execution.id, event.sequence)? else { continue };
+        let Ok(next) = read.clone().consumed() else { continue };
+        if tx.consume_input(execution.work, event.sequence, execution.id)? {
+            tx.update_intent(&next, &read)?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether an accepted Event that leads to this Work is not routed yet.
 fn unrouted(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
     let mut lanes = vec![LaneId::of_work(work.id)];
@@ -335,6 +352,7 @@ fn unrouted(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
 
 fn clipped(result: &TurnResult) -> TurnResult {
     let mut kept = result.clone();
+    kept.consumed_inputs.truncate(TurnResult::CONSUMED_MAX);
     if let Some(summary) = &mut kept.summary {
         let mut end = summary.len().min(TurnResult::SUMMARY_BYTES_MAX);
         while !summary.is_char_boundary(end) {

@@ -11,9 +11,10 @@ use domain::causal::Origin;
 use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
 use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, Generation, WorkId};
+use domain::intent::IntentKind;
 use domain::retry::RETRY_REQUESTED;
 use domain::store::{ExecutionFilter, Priority, StoreError, Tx};
-use domain::text::{DeliveryId, EventType, SourceName};
+use domain::text::{DeliveryId, EventType, ExecutorName, SourceName};
 use domain::work::{Queue, WorkRefusal, WorkState};
 use extension::Stopped;
 use thiserror::Error;
@@ -24,6 +25,7 @@ use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
 use crate::generation::{ActiveGeneration, ApplyError};
 use crate::node::Runtime;
+use crate::order;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain};
 use crate::wake;
@@ -37,6 +39,19 @@ pub enum ControlError {
     /// There is no such Work.
     #[error("no Work {0} exists; `work list` shows those that do")]
     UnknownWork(WorkId),
+    /// No attempt of the Work runs.
+    #[error("no run of {0} is going on, so there is none to {order}; `work show` says what moves it next", order = .1.as_str())]
+    NoRun(WorkId, IntentKind),
+    /// The attempt's executor cannot do it.
+    #[error("{run} runs by the executor `{executor}`, which cannot {} a run; wait for it to end, or cancel its Work", .order.as_str())]
+    Unsupported {
+        /// The attempt.
+        run: ExecutionId,
+        /// Its executor.
+        executor: ExecutorName,
+        /// What was ordered.
+        order: IntentKind,
+    },
     /// The Work does not allow it.
     #[error(transparent)]
     Refused(#[from] WorkRefusal),
@@ -161,7 +176,7 @@ impl Runtime {
             // They all come back.
             Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
             // No configuration brings them back.
-            Blocker::Backoff(_) | Blocker::Exhausted(_) => 0,
+            Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Stopping(_) => 0,
         }
     }
 }
@@ -284,7 +299,13 @@ async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
     // Another process may have cancelled it.
     runtime.held().lose(id);
     let stopped = match runtime.equip(execution).await {
-        Ok(equipment) => equipment.executor.stop(Runtime::segment(execution, &equipment)).await,
+        Ok(equipment) => {
+            let segment = Runtime::segment(execution, &equipment);
+            match execution.interrupted_by {
+                Some(_event) => equipment.executor.interrupt(segment).await,
+                None => equipment.executor.stop(segment).await,
+            }
+        }
         Err(Unequipped::Store(error)) => Stopped::Unverifiable { reason: Chain(&error).to_string() },
         Err(Unequipped::Failed(result)) => Stopped::Unverifiable {
             reason: result.summary.unwrap_or_else(|| "its binding or executor is gone".to_owned()),
@@ -292,7 +313,15 @@ async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
     };
     match stopped {
         Stopped::Confirmed => {
-            let marked = runtime.store().transact("stopped", move |tx| tx.mark_stopped(id)).await;
+            let ended = execution.clone();
+            let marked = runtime.store().transact("stopped", move |tx| {
+                Ok::<_, StoreError>(tx.mark_stopped(id)? && order::stopped(tx, &ended)?)
+            });
+            let marked = marked.await;
+            if matches!(marked, Ok(true)) {
+                runtime.hints().schedule.notify_one();
+                runtime.hints().committed();
+            }
             if let Err(error) = &marked {
                 tracing::warn!(execution = %id, error = %Chain(error), "a stop could not be recorded");
             }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::execution::Execution;
-use domain::id::ExecutionId;
+use domain::id::{EventId, ExecutionId};
 use domain::lease::Grant;
 use domain::outcome::TurnResult;
 use domain::scope::Binding;
@@ -244,6 +244,15 @@ pub(crate) async fn follow(
     runtime.report(execution.id, grant, result);
 }
 
+/// What a segment that was stopped proves to have taken in.
+pub(crate) async fn proof(equipment: &Equipment, segment: Segment) -> Vec<EventId> {
+    if equipment.executor.capabilities().inject {
+        equipment.executor.proof(segment).await
+    } else {
+        Vec::new()
+    }
+}
+
 /// Stops a segment whose deadline has passed, and says how it ended. One that may still run keeps its place:
 /// nothing may be started beside it.
 async fn overdue(
@@ -259,5 +268,7 @@ async fn overdue(
         stage::pause(STOP_AGAIN).await;
     }
     let seconds = execution.timeout.as_secs();
-    Ok(TurnResult::failed("deadline", format!("stopped at its deadline of {seconds} seconds")))
+    let mut result = TurnResult::failed("deadline", format!("stopped at its deadline of {seconds} seconds"));
+    result.consumed_inputs = proof(equipment, segment).await;
+    Ok(result)
 }

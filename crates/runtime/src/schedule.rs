@@ -184,9 +184,10 @@ impl Step<'_> {
         let trigger = match work.eligibility {
             // What ended the wait after a failure comes first, whatever arrived meanwhile.
             Eligibility::Due { event, .. } => tx.input(work.id, event)?,
-            Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
-                tx.pending_inputs(work.id, 1)?.into_iter().next()
-            }
+            Eligibility::Clear
+            | Eligibility::Backoff { .. }
+            | Eligibility::Exhausted { .. }
+            | Eligibility::Stopping { .. } => tx.pending_inputs(work.id, 1)?.into_iter().next(),
         };
         let Some(trigger) = trigger else {
             return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
@@ -212,6 +213,7 @@ impl Step<'_> {
             executor: binding.executor.clone(),
             generation: active.number,
             timeout: binding.timeout(&scope.settings),
+            controls: active.controls(&binding.executor),
             deadline_at: None,
             handle: None,
             outcome: None,
@@ -219,6 +221,7 @@ impl Step<'_> {
             started_at: None,
             ended_at: None,
             unstopped: false,
+            interrupted_by: None,
         };
         tx.insert_execution(&claimed)?;
         let last = tx.last_sequence();

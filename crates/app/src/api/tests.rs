@@ -128,7 +128,7 @@ impl Executor for Fake {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true }
+        Capabilities { holds_until_pinned: true, inject: true, interrupt: true }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

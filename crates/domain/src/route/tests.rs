@@ -1,8 +1,8 @@
 //! Routing by cases: each kind of match against each relation of keys, Works and scopes.
 
 use super::{
-    ActivePolicy, CheckpointOutcome, Fallback, Fallbacks, Match, RouteEffect, RouteFacts, RouteRefusal, Routing,
-    WhileActive, canonical, route,
+    ActivePolicy, CheckpointOutcome, Fallback, Fallbacks, Match, RouteEffect, RouteFacts, RouteRefusal,
+    Routing, WhileActive, canonical, route,
 };
 use crate::causal::Bounds;
 use crate::event::{Causation, Event, Key};
@@ -82,11 +82,7 @@ fn check_enqueued(routing: &Routing, target: &Work, keys: &[&str]) {
     let attach = keys.iter().copied().map(key).collect();
     assert_eq!(
         (routing.outcome, routing.work, &routing.effect),
-        (
-            CheckpointOutcome::Routed,
-            Some(target.id),
-            &RouteEffect::Enqueue { work: target.clone(), attach }
-        )
+        (CheckpointOutcome::Routed, Some(target.id), &RouteEffect::Enqueue { work: target.clone(), attach })
     );
 }
 
@@ -205,7 +201,9 @@ fn a_late_event_of_an_ended_work_is_terminal_and_attaches_nothing() {
     for state in [WorkState::Completed, WorkState::Failed, WorkState::Cancelled] {
         let owned = facts(&[("a", Some(3)), ("b", None)], Some(numbered(3, state)));
         for has_binding in [true, false] {
-            for policy in [ActivePolicy::Queue, ActivePolicy::Inject, ActivePolicy::Interrupt, ActivePolicy::Drop] {
+            for policy in
+                [ActivePolicy::Queue, ActivePolicy::Inject, ActivePolicy::Interrupt, ActivePolicy::Drop]
+            {
                 let wants = attach(&["a", "b"]);
                 let routing = route(&event(None), &wants, policy.into(), has_binding, &owned, NOW).unwrap();
                 check_without_effect(&routing, CheckpointOutcome::Terminal, Some(3), "terminal_work");
@@ -234,8 +232,14 @@ fn the_drop_policy_holds_only_while_the_work_runs() {
     };
     check_without_effect(&drops(running(3)), CheckpointOutcome::Dropped, Some(3), "active_drop");
     check_enqueued(&drops(ready(3)), &ready(3), &["b"]);
-    let created =
-        route(&event(None), &attach(&["a"]), ActivePolicy::Drop.into(), true, &facts(&[("a", None)], None), NOW);
+    let created = route(
+        &event(None),
+        &attach(&["a"]),
+        ActivePolicy::Drop.into(),
+        true,
+        &facts(&[("a", None)], None),
+        NOW,
+    );
     check_created(&created.unwrap(), Lifecycle::Standing, &["a"]);
 }
 

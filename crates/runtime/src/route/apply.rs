@@ -2,16 +2,17 @@
 
 use domain::decision::{Decision, Looked, Present};
 use domain::event::{Event, Key};
-use domain::id::{Generation, Sequence, WorkId};
+use domain::id::{ExecutionId, Generation, Sequence, WorkId};
 use domain::input::Input;
+use domain::intent::{ErrorFallback, Intent, IntentKind, IntentState};
 use domain::lane::{self, BEHIND_PAUSE, HELD_PAUSE, LaneBlock, LaneId, QUARANTINE_TRIES};
 use domain::route::{
     self, ActivePolicy, Checkpoint, CheckpointOutcome, Match, RouteAnswer, RouteEffect, RouteFacts,
-    RouteRefusal, Routing,
+    RouteRefusal, Routing, WhileActive,
 };
 use domain::store::{Snapshot, StoreError, Tx};
 use domain::text::{BindingName, Code, RouteName, ScopeName};
-use domain::work::Work;
+use domain::work::{Work, WorkState};
 
 use crate::route::Candidate;
 use crate::stage::BATCH;
@@ -44,6 +45,8 @@ pub(crate) struct Applied {
     pub(crate) parked: u64,
     pub(crate) stale: u64,
     pub(crate) queued: bool,
+    /// Whether a running attempt was ordered to do something.
+    pub(crate) ordered: bool,
     /// The configuration in force, inside the transaction.
     pub(crate) generation: Option<Generation>,
     crowded: bool,
@@ -63,6 +66,7 @@ impl Applied {
         self.parked += other.parked;
         self.stale += other.stale;
         self.queued |= other.queued;
+        self.ordered |= other.ordered;
         self.generation = other.generation.or(self.generation);
     }
 
@@ -154,8 +158,8 @@ fn one(
         RouteAnswer::Failed { code, reason, .. } => {
             block(tx, item, Failure { code, reason, counts: true }, applied)
         }
-        RouteAnswer::Matched { route, binding, policy, wants } => {
-            let matched = Matched { route, binding, policy, wants };
+        RouteAnswer::Matched { route, binding, active, wants } => {
+            let matched = Matched { route, binding, active, wants };
             match decide(tx, candidate, &matched)? {
                 Decided::Earlier(first) => behind_earlier(tx, item, first, applied),
                 Decided::Refused(refusal) => {
@@ -242,7 +246,7 @@ pub(super) fn broke(tx: &mut dyn Tx, item: &Item, error: &StoreError) -> Result<
 pub(crate) struct Matched {
     pub(crate) route: RouteName,
     pub(crate) binding: Option<BindingName>,
-    pub(crate) policy: ActivePolicy,
+    pub(crate) active: WhileActive,
     pub(crate) wants: Match,
 }
 
@@ -261,14 +265,20 @@ pub(crate) fn decide(
     matched: &Matched,
 ) -> Result<Decided, StoreError> {
     let event = &candidate.event;
-    let facts = facts(tx, candidate, &matched.wants)?;
+    let mut facts = facts(tx, candidate, &matched.wants)?;
+    let target = facts.addressed.as_ref().or(facts.owner.as_ref());
+    if matched.active.policy.order().is_some()
+        && let Some(WorkState::Running { execution }) = target.map(|work| work.state)
+    {
+        facts.attempt = tx.execution(execution)?;
+    }
     let work = facts.addressed.as_ref().or(facts.owner.as_ref()).map(|work| work.id);
     if let Some(first) = earlier(tx, candidate, work)? {
         return Ok(Decided::Earlier(first));
     }
     let now = tx.now();
     let has_binding = matched.binding.is_some();
-    Ok(match route::route(event, &matched.wants, matched.policy, has_binding, &facts, now) {
+    Ok(match route::route(event, &matched.wants, matched.active, has_binding, &facts, now) {
         Ok(routing) => Decided::Routing(Box::new(routing)),
         Err(refusal) => Decided::Refused(refusal),
     })
@@ -338,7 +348,7 @@ fn write(
     let event = &candidate.event;
     let mut checkpoint = checkpoint(tx, event, routing.outcome, generation);
     checkpoint.route = Some(matched.route);
-    checkpoint.policy = Some(matched.policy);
+    checkpoint.policy = Some(routing.policy.unwrap_or(matched.active.policy));
     checkpoint.work = routing.work;
     if let Some((code, reason)) = routing.because {
         checkpoint.code = Some(code);
@@ -352,6 +362,11 @@ fn write(
         }
         RouteEffect::Enqueue { work, attach } => {
             let id = work.id;
+            if let (Some(kind), WorkState::Running { execution }) = (routing.order, work.state) {
+                let fallbacks = matched.active.fallbacks;
+                order(tx, execution, event, kind, fallbacks.on_error)?;
+                applied.ordered = true;
+            }
             let next = work.clone().enqueue(tx.now()).expect("a terminal Work is not enqueued on");
             tx.update_work(&next, &work)?;
             (id, attach)
@@ -366,6 +381,33 @@ fn write(
     tx.insert_input(&Input { work, sequence, event: id, binding, consumed_by: None })?;
     applied.queued = true;
     off(tx, candidate, &checkpoint, applied)
+}
+
+/// Orders the live attempt of a Work to do something about an Event.
+pub(crate) fn order(
+    tx: &mut dyn Tx,
+    execution: ExecutionId,
+    event: &Event,
+    kind: IntentKind,
+    on_error: Option<ErrorFallback>,
+) -> Result<(), StoreError> {
+    let Some(execution) = tx.execution(execution)? else {
+        return Err(StoreError::Corrupt { table: "work", reason: "names no run".to_owned() });
+    };
+    let now = tx.now();
+    tx.insert_intent(&Intent {
+        execution: execution.id,
+        sequence: event.sequence,
+        event: event.id,
+        work: execution.work,
+        kind,
+        epoch: execution.epoch,
+        on_error,
+        state: IntentState::Pending { due_at: now },
+        tries: 0,
+        created_at: now,
+        reason: None,
+    })
 }
 
 /// Earlier Events of a key that a Work just got join its backlog, each in its place.
@@ -389,6 +431,8 @@ fn join_backlog(
         let checkpoint = Checkpoint {
             sequence,
             event: event.id,
+            // They wait for the next attempt, whatever the Event that brought the key does to this one.
+            policy: by.policy.map(|_policy| ActivePolicy::Queue),
             code: Some(Code::known("joined_backlog")),
             reason: Some(format!("the Work got this event's key when {} was routed", by.event)),
             ..by.clone()

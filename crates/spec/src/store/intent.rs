@@ -64,7 +64,8 @@ pub async fn intent_reads_back_as_written(driver: &impl StoreDriver) {
         IntentState::Consumed,
         IntentState::Stale,
     ];
-    let mut written: Vec<Intent> = (20..).zip(states).map(|(at, state)| intent(&running, at, state)).collect();
+    let mut written: Vec<Intent> =
+        (20..).zip(states).map(|(at, state)| intent(&running, at, state)).collect();
     written.push(Intent {
         kind: IntentKind::Interrupt,
         on_error: Some(ErrorFallback::Queue),
@@ -107,7 +108,10 @@ pub async fn attempt_has_one_intent_for_an_event(driver: &impl StoreDriver) {
     // The same Event may be ordered of another attempt.
     let other = pending(&two, 11, 40);
     write(store, move |tx| tx.insert_intent(&other)).await;
-    assert_eq!(sequences(&read(store, move |snapshot| snapshot.intents_of(two.execution.id, 9)).await), [11, 12, 15]);
+    assert_eq!(
+        sequences(&read(store, move |snapshot| snapshot.intents_of(two.execution.id, 9)).await),
+        [11, 12, 15]
+    );
 }
 
 /// An intent is written from what was read: whoever comes second finds it changed.

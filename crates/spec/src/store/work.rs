@@ -83,11 +83,7 @@ pub async fn exhausted_works_are_listed(driver: &impl StoreDriver) {
             queue: Queue::Idle,
             ..work(4)
         },
-        Work {
-            eligibility: Eligibility::Stopping { interrupted: failed },
-            queue: Queue::Idle,
-            ..work(5)
-        },
+        Work { eligibility: Eligibility::Stopping { interrupted: failed }, queue: Queue::Idle, ..work(5) },
     ];
     let list = written.clone();
     write(driver.store(), move |tx| list.iter().try_for_each(|work| tx.insert_work(work))).await;

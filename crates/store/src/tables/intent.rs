@@ -19,12 +19,13 @@ macro_rules! select {
     };
 }
 
-static ONE: Sql =
-    Sql::new("read an intent", "intent", select!(" WHERE execution = $1 AND sequence = $2"));
+static ONE: Sql = Sql::new("read an intent", "intent", select!(" WHERE execution = $1 AND sequence = $2"));
 static DUE: Sql = Sql::new(
     "find intents that are due",
     "intent",
-    select!(" WHERE host = $1 AND due_at IS NOT NULL AND due_at <= $2 ORDER BY due_at, execution, sequence LIMIT $3"),
+    select!(
+        " WHERE host = $1 AND due_at IS NOT NULL AND due_at <= $2 ORDER BY due_at, execution, sequence LIMIT $3"
+    ),
 );
 static NEXT: Sql = Sql::new(
     "find when the next intent is due",
