@@ -12,4 +12,5 @@
 //! calls a transition or any other rule, never an engine, never the runtime. A record that a case needs is
 //! written out as a literal in the case or in its samples, as the state it is meant to show.
 
+pub mod inject;
 pub mod store;
