@@ -32,6 +32,8 @@ pub(crate) enum ErrorCode {
     KeyMismatch,
     TerminalWork,
     WorkConflict,
+    NoLiveRun,
+    UnsupportedControl,
     CausalRejected,
     ConfigConflict,
     Conflict,
@@ -71,7 +73,7 @@ pub(crate) enum ErrorCode {
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 56] = [
+    pub(crate) const ALL: [Self; 58] = [
         Self::BadRequest,
         Self::UnsupportedSpecversion,
         Self::Unauthorized,
@@ -94,6 +96,8 @@ impl ErrorCode {
         Self::KeyMismatch,
         Self::TerminalWork,
         Self::WorkConflict,
+        Self::NoLiveRun,
+        Self::UnsupportedControl,
         Self::CausalRejected,
         Self::ConfigConflict,
         Self::Conflict,
@@ -155,6 +159,8 @@ impl ErrorCode {
             Self::KeyMismatch => "key_mismatch",
             Self::TerminalWork => "terminal_work",
             Self::WorkConflict => "work_conflict",
+            Self::NoLiveRun => "no_live_run",
+            Self::UnsupportedControl => "unsupported_control",
             Self::CausalRejected => "causal_rejected",
             Self::ConfigConflict => "config_conflict",
             Self::Conflict => "conflict",
@@ -218,6 +224,8 @@ impl ErrorCode {
             | Self::KeyMismatch
             | Self::TerminalWork
             | Self::WorkConflict
+            | Self::NoLiveRun
+            | Self::UnsupportedControl
             | Self::CausalRejected
             | Self::ConfigConflict
             | Self::Conflict
@@ -276,6 +284,8 @@ impl ErrorCode {
             Self::KeyMismatch => "The key is not the Work's",
             Self::TerminalWork => "The Work has ended",
             Self::WorkConflict => "The Work does not allow it now",
+            Self::NoLiveRun => "No run is going on",
+            Self::UnsupportedControl => "The executor cannot do that",
             Self::CausalRejected => "The chain may not go further",
             Self::ConfigConflict => "Another configuration was applied",
             Self::Conflict => "Changed meanwhile",

@@ -76,6 +76,16 @@ pub(crate) async fn accept(daemon: &Daemon, delivery: Delivery) -> Result<Accept
     })
 }
 
+/// What the `Idempotency-Key` header names.
+///
+/// # Errors
+/// `bad_request` when it is no delivery id.
+pub(crate) fn idempotency_key(parts: &hyper::http::request::Parts) -> Result<Option<DeliveryId>, Failure> {
+    let Some(value) = parts.headers.get("idempotency-key") else { return Ok(None) };
+    let text = value.to_str().map_err(|_source| Failure::bad("`Idempotency-Key` is not plain text"))?;
+    Ok(Some(DeliveryId::new(text)?))
+}
+
 /// Reads an Event in the form of this interface.
 async fn posted(daemon: &Arc<Daemon>, asked: Asked) -> Result<Delivery, Failure> {
     require_json(&asked.parts)?;
@@ -84,14 +94,7 @@ async fn posted(daemon: &Arc<Daemon>, asked: Asked) -> Result<Delivery, Failure>
             "the query parameter `scope` is for CloudEvents; put `scope` into the body",
         ));
     }
-    let header = match asked.parts.headers.get("idempotency-key") {
-        Some(value) => {
-            let text =
-                value.to_str().map_err(|_source| Failure::bad("`Idempotency-Key` is not plain text"))?;
-            Some(DeliveryId::new(text)?)
-        }
-        None => None,
-    };
+    let header = idempotency_key(&asked.parts)?;
     let bytes = body::read(asked.body, PAYLOAD_BYTES_MAX + ENVELOPE_BYTES_MAX).await?;
     let emit: Emit<'_> = serde_json::from_slice(&bytes).map_err(|error| not_that(&error))?;
     delivery(daemon, emit, header).await

@@ -82,7 +82,10 @@ fn failed_too_often(tx: &mut dyn Snapshot, work: &Work) -> Result<ExhaustedBody,
         run: work.eligibility.failed().map(|run| run.to_string()),
         because: match work.eligibility {
             Eligibility::Exhausted { because, .. } => because.as_str().to_owned(),
-            Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Due { .. } => String::new(),
+            Eligibility::Clear
+            | Eligibility::Backoff { .. }
+            | Eligibility::Due { .. }
+            | Eligibility::Stopping { .. } => String::new(),
         },
         since: work.queued_at.to_string(),
     })
@@ -93,8 +96,11 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
     let mut held = Vec::new();
     for (blocker, works) in tx.blockers(WORKS_MAX)? {
         match blocker {
-            // Room appears by itself, a wait ends by itself, and who failed too often is told about below.
-            Blocker::ScopeFull(_) | Blocker::Backoff(_) | Blocker::Exhausted(_) => continue,
+            // Room appears by itself, a wait ends by itself, and who failed too often, or has yet to stop, is told
+            // about elsewhere.
+            Blocker::ScopeFull(_) | Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Stopping(_) => {
+                continue;
+            }
             Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => {}
         }
         let Some(first) = tx.blocked(&blocker, 1)?.first().copied() else { continue };

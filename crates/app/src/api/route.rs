@@ -19,6 +19,8 @@ pub(crate) enum Operation {
     ShowWork,
     CancelWork,
     RetryWork,
+    InterruptWork,
+    InjectWork,
     ListRuns,
     Timeline,
     Needs,
@@ -76,7 +78,7 @@ pub(crate) const fn delete<O: Copy>(path: &'static str, operation: O) -> Route<O
 const EMIT: &str = "/v1/events";
 
 /// Every route.
-pub(crate) static ROUTES: [Route; 31] = [
+pub(crate) static ROUTES: [Route; 33] = [
     Route { method: Method::POST, path: EMIT, operation: Operation::EmitEvent, query: &["scope"] },
     get(
         EMIT,
@@ -94,6 +96,8 @@ pub(crate) static ROUTES: [Route; 31] = [
     get("/v1/work/{id}", Operation::ShowWork, &[]),
     post("/v1/work/{id}/cancel", Operation::CancelWork),
     post("/v1/work/{id}/retry", Operation::RetryWork),
+    post("/v1/work/{id}/interrupt", Operation::InterruptWork),
+    post("/v1/work/{id}/inject", Operation::InjectWork),
     get(
         "/v1/runs",
         Operation::ListRuns,

@@ -17,7 +17,7 @@ use super::posture::{self, Hosts, Peer, Place};
 use super::query::Query;
 use super::route::{self, Found, Operation, Route};
 use super::{
-    config, doctor, events, explain, metrics, needs, openapi, runs, scopes, sessions, starts, stream,
+    config, doctor, events, explain, metrics, needs, openapi, order, runs, scopes, sessions, starts, stream,
     timeline, work,
 };
 use crate::auth::Authority;
@@ -231,6 +231,8 @@ impl Server {
             Operation::ShowWork => work::show(daemon, &asked).await,
             Operation::CancelWork => work::cancel(daemon, &asked).await,
             Operation::RetryWork => Box::pin(work::retry(daemon, asked)).await,
+            Operation::InterruptWork => Box::pin(order::interrupt(daemon, asked)).await,
+            Operation::InjectWork => Box::pin(order::inject(daemon, asked)).await,
             Operation::ListRuns => runs::list(daemon, &asked).await,
             Operation::Timeline => timeline::show(daemon, &asked).await,
             Operation::Needs => needs::show(daemon).await,

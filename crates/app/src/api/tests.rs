@@ -28,6 +28,7 @@ mod doctor;
 mod document;
 mod events;
 mod posture;
+mod order;
 mod runs;
 mod overview;
 mod sequel;

@@ -2,7 +2,6 @@
 
 use domain::event::{Event, Key};
 use domain::execution::Execution;
-use domain::lane::LaneBlock;
 use domain::outcome::{Artifact, TurnResult, Usage};
 use domain::route::Checkpoint;
 use domain::time::Timestamp;
@@ -12,16 +11,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mod control;
+mod order;
 mod overview;
 mod sequel;
+mod why;
 mod session;
 mod scope;
 
 pub(crate) use control::*;
+pub(crate) use order::*;
 pub(crate) use overview::*;
 pub(crate) use scope::*;
 pub(crate) use sequel::*;
 pub(crate) use session::*;
+pub(crate) use why::*;
 
 /// Reads a value that is there, also when it is `null`: a payload may be.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -214,6 +217,12 @@ pub(crate) struct WorkBody {
     /// The newest attempt.
     #[serde(default)]
     pub(crate) last_run: Option<LastRunBody>,
+    /// What an operator may order of the live run: `inject`, `interrupt`.
+    #[serde(default)]
+    pub(crate) controls: Vec<String>,
+    /// Orders to the live run. Absent in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) orders: Vec<OrderBody>,
     /// Pending input, oldest first: Event ids. Present on a single Work, absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pending: Option<Vec<String>>,
@@ -252,6 +261,10 @@ impl WorkBody {
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),
             last_run: last.map(LastRunBody::from),
+            controls: last
+                .filter(|last| !last.state.is_terminal())
+                .map_or(Vec::new(), |last| controls(last.controls)),
+            orders: Vec::new(),
             pending: None,
             pending_inputs: None,
         }
@@ -309,6 +322,15 @@ pub(crate) struct RunBody {
     pub(crate) recovering: bool,
     /// It ended, and what it had started may still run.
     pub(crate) unstopped: bool,
+    /// The Event whose interruption ended it.
+    #[serde(default)]
+    pub(crate) interrupt_event_id: Option<String>,
+    /// What an operator may order of it: `inject`, `interrupt`.
+    #[serde(default)]
+    pub(crate) controls: Vec<String>,
+    /// Orders to it. Absent in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) orders: Vec<OrderBody>,
 }
 
 impl RunBody {
@@ -355,44 +377,9 @@ impl RunBody {
             settling: live && execution.outcome.is_some(),
             recovering: execution.recovering,
             unstopped: execution.unstopped,
-        }
-    }
-}
-
-/// Why a run started.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct WhyBody {
-    pub(crate) run: RunBody,
-    /// From the first Event of the chain to the trigger.
-    pub(crate) chain: Vec<EventBody>,
-    /// Everything the run took in.
-    pub(crate) inputs: Vec<EventBody>,
-    /// Events about the same Work that had no effect, newest first.
-    pub(crate) without_effect: Vec<EventBody>,
-    /// Lanes of the Work that stand still.
-    pub(crate) blocked: Vec<LaneBody>,
-    /// The whole story, a sentence a line.
-    pub(crate) sentences: Vec<String>,
-}
-
-/// A lane that stands still.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct LaneBody {
-    pub(crate) event: String,
-    pub(crate) code: String,
-    pub(crate) reason: String,
-    pub(crate) tries: i64,
-    pub(crate) next_try_at: String,
-}
-
-impl From<&LaneBlock> for LaneBody {
-    fn from(block: &LaneBlock) -> Self {
-        Self {
-            event: block.event.to_string(),
-            code: block.code.to_string(),
-            reason: block.reason.clone(),
-            tries: block.tries,
-            next_try_at: block.blocked_until.to_string(),
+            interrupt_event_id: execution.interrupted_by.map(|event| event.to_string()),
+            controls: if live { controls(execution.controls) } else { Vec::new() },
+            orders: Vec::new(),
         }
     }
 }

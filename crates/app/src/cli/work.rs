@@ -10,6 +10,8 @@ mod list;
 mod show;
 mod cancel;
 mod retry;
+mod interrupt;
+mod inject;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WorkCommand {
@@ -17,6 +19,8 @@ pub(super) enum WorkCommand {
     Show(show::ShowArgs),
     Cancel(cancel::CancelArgs),
     Retry(retry::RetryArgs),
+    Interrupt(interrupt::InterruptArgs),
+    Inject(inject::InjectArgs),
 }
 
 pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit, Stop> {
@@ -25,5 +29,7 @@ pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit,
         WorkCommand::Show(args) => show::show(&args, context).await,
         WorkCommand::Cancel(args) => cancel::cancel(&args, context).await,
         WorkCommand::Retry(args) => retry::retry(&args, context).await,
+        WorkCommand::Interrupt(args) => interrupt::interrupt(&args, context).await,
+        WorkCommand::Inject(args) => inject::inject(&args, context).await,
     }
 }

@@ -34,6 +34,10 @@ struct Shown {
     name: String,
     look: Look,
     is_live: bool,
+    /// Whether its run can be interrupted.
+    can_interrupt: bool,
+    /// What was ordered of its run, and what came of it.
+    orders: Vec<Vec<Part>>,
     /// The name of a request for its next run, when one may be made.
     retry: Option<String>,
     /// What moves it next, or how it ended.
@@ -94,6 +98,12 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         name,
         look: view::work::look(&body),
         is_live: body.ended_at.is_none(),
+        can_interrupt: view::order::can_interrupt(&body.controls),
+        orders: body
+            .orders
+            .iter()
+            .map(|order| said::parts(&spelled(&view::order::sentence(order)), clock))
+            .collect(),
         retry: view::work::can_retry(&body).then(|| Again::fresh_delivery_id(&visit.daemon).to_string()),
         mover: said::parts(&view::work::end(&body).unwrap_or_else(|| view::work::mover(&body)), clock),
         lifecycle: view::work::lifecycle(&body.lifecycle).to_owned(),

@@ -148,7 +148,10 @@ pub(crate) fn ending(run: &RunBody) -> String {
         "completed" => format!("It completed{at}{status}."),
         "handoff" => format!("It handed its Work back{at}{status}."),
         "failed" => format!("It failed{at}{because}."),
-        "cancelled" => format!("It was cancelled{at}."),
+        "cancelled" => match &run.interrupt_event_id {
+            Some(event) => format!("It was interrupted for {event}{at}; its Work goes on."),
+            None => format!("It was cancelled{at}."),
+        },
         _live if run.recovering => "The daemon is finding out what became of it.".to_owned(),
         _live if run.settling => {
             "Its outcome is known; it ends when input on its way has arrived.".to_owned()

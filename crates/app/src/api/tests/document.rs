@@ -159,6 +159,12 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
     let explain = daemon.post("/v1/events/explain", &json!({ "event": event })).await;
     conforms(&explain, "post", "/v1/events/explain");
     conforms(&daemon.post("/v1/config/apply", &json!({})).await, "post", "/v1/config/apply");
+    for order in ["inject", "interrupt"] {
+        let reply = daemon.post(&format!("/v1/work/{hanging}/{order}"), &json!({})).await;
+        assert_eq!(reply.status, 202, "{order}: {}", reply.text());
+        conforms(&reply, "post", &format!("/v1/work/{{id}}/{order}"));
+    }
+    seen.extend([("post", "/v1/work/{id}/inject"), ("post", "/v1/work/{id}/interrupt")]);
     let cancel = format!("/v1/work/{hanging}/cancel");
     conforms(&daemon.post(&cancel, &json!({})).await, "post", "/v1/work/{id}/cancel");
     let again = format!("/v1/runs/{run}/again");
