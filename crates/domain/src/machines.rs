@@ -212,7 +212,7 @@ const WORK_COMMANDS: [Command<Work>; 18] = [
         name: "finish, other attempt",
         apply: |work| finish(work, ExecutionId::from_number(4), AfterAttempt::Completed),
     },
-    Command { name: "interrupt, input pending", apply: |work| words(work.interrupt(LIVE, true, NOW)) },
+    Command { name: "interrupt, input", apply: |work| words(work.interrupt(LIVE, true, NOW)) },
     Command { name: "interrupt, no input", apply: |work| words(work.interrupt(LIVE, false, NOW)) },
     Command { name: "stopped", apply: |work| words(work.stopped(LIVE, NOW)) },
     Command { name: "cancel", apply: |work| words(work.cancel(NOW)) },

@@ -12,6 +12,8 @@ use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{ScopeName, WorkKind};
 use crate::time::Timestamp;
 
+mod interrupt;
+
 /// Where a Work is in its life. Terminal states have no way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkState {
@@ -259,13 +261,13 @@ impl Work {
     /// [`WorkRefusal`] when the Work is not ready, has no input, or waits out a failure, which comes first.
     pub fn block(mut self, blocker: Blocker) -> Result<Self, WorkRefusal> {
         match (self.state, &self.queue) {
-            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) => match self.ineligible() {
-                Some(refusal) => Err(refusal),
-                None => {
-                    self.queue = Queue::Blocked(blocker);
-                    Ok(self.bumped())
+            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) => {
+                if let Some(refusal) = self.ineligible() {
+                    return Err(refusal);
                 }
-            },
+                self.queue = Queue::Blocked(blocker);
+                Ok(self.bumped())
+            }
             (WorkState::Ready, Queue::Idle) => Err(WorkRefusal::Idle),
             (WorkState::Running { .. }, _) => Err(WorkRefusal::Running),
             (WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => Err(self.terminal()),
@@ -412,47 +414,6 @@ impl Work {
                 self.end(WorkState::Failed, now);
             }
         }
-        Ok(self.bumped())
-    }
-
-    /// Ends the live attempt for an Event and stays nonterminal. The next attempt waits until it is established
-    /// that nothing of this one runs; see [`Self::stopped`]. It counts neither as a failure nor as a success.
-    ///
-    /// # Errors
-    /// [`WorkRefusal`] when the Work has ended or `execution` is not its live attempt.
-    pub fn interrupt(
-        mut self,
-        execution: ExecutionId,
-        pending: bool,
-        now: Timestamp,
-    ) -> Result<Self, WorkRefusal> {
-        match self.state {
-            WorkState::Running { execution: live } if live == execution => {}
-            WorkState::Running { .. } | WorkState::Ready => return Err(WorkRefusal::NotLive),
-            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
-                return Err(self.terminal());
-            }
-        }
-        self.rest(pending, Eligibility::Stopping { interrupted: execution }, now);
-        Ok(self.bumped())
-    }
-
-    /// Lets the next attempt start: nothing of `interrupted` runs any more.
-    ///
-    /// # Errors
-    /// [`WorkRefusal`] when the Work does not wait for that.
-    pub fn stopped(mut self, interrupted: ExecutionId, now: Timestamp) -> Result<Self, WorkRefusal> {
-        self.require_ready()?;
-        match self.eligibility {
-            Eligibility::Stopping { interrupted: awaited } if awaited == interrupted => {}
-            Eligibility::Clear
-            | Eligibility::Backoff { .. }
-            | Eligibility::Due { .. }
-            | Eligibility::Exhausted { .. }
-            | Eligibility::Stopping { .. } => return Err(WorkRefusal::NotLive),
-        }
-        let pending = self.queue != Queue::Idle;
-        self.rest(pending, Eligibility::Clear, now);
         Ok(self.bumped())
     }
 

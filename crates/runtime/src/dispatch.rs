@@ -115,7 +115,7 @@ async fn carry_out(runtime: &Runtime, execution: ExecutionId, sequences: BTreeSe
             Ok(()) => {}
             // It becomes due again by itself.
             Err(error) => {
-                tracing::warn!(%execution, error = %Chain(&error), "an order to a run was given up for now");
+                tracing::warn!(%execution, error = %Chain(&error), "an order to a run was given up, and becomes due again");
                 return;
             }
         }

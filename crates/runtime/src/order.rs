@@ -10,7 +10,7 @@ use domain::event::{Event, Payload};
 use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, IdMaker, Sequence, WorkId};
 use domain::input::Input;
-use domain::intent::{Answer, IntentKind, MANUAL_INTERRUPT};
+use domain::intent::{Answer, ErrorFallback, Intent, IntentKind, IntentState, MANUAL_INTERRUPT};
 use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome};
 use domain::store::{StoreError, Tx};
 use domain::text::{Code, DeliveryId, EventType, SourceName};
@@ -20,8 +20,34 @@ use serde::Serialize;
 use crate::control::ControlError;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
-use crate::route::apply;
 use crate::schedule;
+
+/// Orders the live attempt of a Work to do something about an Event.
+pub(crate) fn commit(
+    tx: &mut dyn Tx,
+    execution: ExecutionId,
+    event: &Event,
+    kind: IntentKind,
+    on_error: Option<ErrorFallback>,
+) -> Result<(), StoreError> {
+    let Some(execution) = tx.execution(execution)? else {
+        return Err(StoreError::Corrupt { table: "work", reason: "names no run".to_owned() });
+    };
+    let now = tx.now();
+    tx.insert_intent(&Intent {
+        execution: execution.id,
+        sequence: event.sequence,
+        event: event.id,
+        work: execution.work,
+        kind,
+        epoch: execution.epoch,
+        on_error,
+        state: IntentState::Pending { due_at: now },
+        tries: 0,
+        created_at: now,
+        reason: None,
+    })
+}
 
 /// What came of trying to fence an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,7 +221,7 @@ fn order(
         let next = work.clone().enqueue(now)?;
         tx.update_work(&next, &work)?;
     }
-    apply::order(tx, run.id, &event, kind, None)?;
+    commit(tx, run.id, &event, kind, None)?;
     Ok(Ordered { acceptance: Acceptance::New { event: event.id, sequence }, execution: Some(run.id) })
 }
 

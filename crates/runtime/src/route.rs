@@ -180,7 +180,7 @@ impl Route {
         if applied.queued {
             runtime.hints().schedule.notify_one();
         }
-        if applied.ordered {
+        if applied.ordered > 0 {
             runtime.hints().dispatch.notify_one();
         }
         // A completion may have waited for one of these lanes.

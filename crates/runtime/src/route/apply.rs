@@ -2,9 +2,8 @@
 
 use domain::decision::{Decision, Looked, Present};
 use domain::event::{Event, Key};
-use domain::id::{ExecutionId, Generation, Sequence, WorkId};
+use domain::id::{Generation, Sequence, WorkId};
 use domain::input::Input;
-use domain::intent::{ErrorFallback, Intent, IntentKind, IntentState};
 use domain::lane::{self, BEHIND_PAUSE, HELD_PAUSE, LaneBlock, LaneId, QUARANTINE_TRIES};
 use domain::route::{
     self, ActivePolicy, Checkpoint, CheckpointOutcome, Match, RouteAnswer, RouteEffect, RouteFacts,
@@ -14,6 +13,7 @@ use domain::store::{Snapshot, StoreError, Tx};
 use domain::text::{BindingName, Code, RouteName, ScopeName};
 use domain::work::{Work, WorkState};
 
+use crate::order;
 use crate::route::Candidate;
 use crate::stage::BATCH;
 
@@ -45,8 +45,8 @@ pub(crate) struct Applied {
     pub(crate) parked: u64,
     pub(crate) stale: u64,
     pub(crate) queued: bool,
-    /// Whether a running attempt was ordered to do something.
-    pub(crate) ordered: bool,
+    /// How many running attempts were ordered to do something.
+    pub(crate) ordered: u64,
     /// The configuration in force, inside the transaction.
     pub(crate) generation: Option<Generation>,
     crowded: bool,
@@ -66,7 +66,7 @@ impl Applied {
         self.parked += other.parked;
         self.stale += other.stale;
         self.queued |= other.queued;
-        self.ordered |= other.ordered;
+        self.ordered += other.ordered;
         self.generation = other.generation.or(self.generation);
     }
 
@@ -364,8 +364,8 @@ fn write(
             let id = work.id;
             if let (Some(kind), WorkState::Running { execution }) = (routing.order, work.state) {
                 let fallbacks = matched.active.fallbacks;
-                order(tx, execution, event, kind, fallbacks.on_error)?;
-                applied.ordered = true;
+                order::commit(tx, execution, event, kind, fallbacks.on_error)?;
+                applied.ordered += 1;
             }
             let next = work.clone().enqueue(tx.now()).expect("a terminal Work is not enqueued on");
             tx.update_work(&next, &work)?;
@@ -381,33 +381,6 @@ fn write(
     tx.insert_input(&Input { work, sequence, event: id, binding, consumed_by: None })?;
     applied.queued = true;
     off(tx, candidate, &checkpoint, applied)
-}
-
-/// Orders the live attempt of a Work to do something about an Event.
-pub(crate) fn order(
-    tx: &mut dyn Tx,
-    execution: ExecutionId,
-    event: &Event,
-    kind: IntentKind,
-    on_error: Option<ErrorFallback>,
-) -> Result<(), StoreError> {
-    let Some(execution) = tx.execution(execution)? else {
-        return Err(StoreError::Corrupt { table: "work", reason: "names no run".to_owned() });
-    };
-    let now = tx.now();
-    tx.insert_intent(&Intent {
-        execution: execution.id,
-        sequence: event.sequence,
-        event: event.id,
-        work: execution.work,
-        kind,
-        epoch: execution.epoch,
-        on_error,
-        state: IntentState::Pending { due_at: now },
-        tries: 0,
-        created_at: now,
-        reason: None,
-    })
 }
 
 /// Earlier Events of a key that a Work just got join its backlog, each in its place.

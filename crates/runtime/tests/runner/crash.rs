@@ -207,7 +207,11 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
 }
 
 /// Lets a life go on in a scope, copies its files at every commit, and resumes each of the copies.
-async fn at_every_commit(scope: EffectiveScope, life: impl AsyncFnOnce(&mut World, &Crashes), commits: usize) {
+async fn at_every_commit(
+    scope: EffectiveScope,
+    life: impl AsyncFnOnce(&mut World, &Crashes),
+    commits: usize,
+) {
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path().join("first");
     fs::create_dir_all(&home).unwrap();
