@@ -5,9 +5,10 @@ use std::sync::Arc;
 use domain::delivery::{AcceptRefusal, Acceptance};
 use domain::id::{IdMaker, WorkId};
 use domain::text::{DeliveryId, EventType};
-use hyper::StatusCode;
+use hyper::{Response, StatusCode};
 use runtime::{Message, Ordered};
 
+use super::body::Body;
 use super::events;
 use super::failure::Failure;
 use super::resolve;
@@ -22,7 +23,7 @@ pub(crate) async fn interrupt(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
     let header = events::idempotency_key(&asked.parts)?;
     let body: AgainBody = asked.json_or_empty().await?;
     let delivery_id = named(body.delivery_id.as_deref(), header)?;
-    answered(&end(daemon, &id, delivery_id).await?)
+    Ok(answered(&end(daemon, &id, delivery_id).await?))
 }
 
 /// Gives the live run of a Work something to take in: 202 for a new order, 200 for one that was given before.
@@ -31,17 +32,17 @@ pub(crate) async fn inject(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
     let header = events::idempotency_key(&asked.parts)?;
     let body: InjectBody = asked.json_or_empty().await?;
     let delivery_id = named(body.delivery_id.as_deref(), header)?;
-    answered(&give(daemon, &id, &body, delivery_id).await?)
+    Ok(answered(&give(daemon, &id, &body, delivery_id).await?))
 }
 
 fn named(body: Option<&str>, header: Option<DeliveryId>) -> Result<Option<DeliveryId>, Failure> {
     Ok(body.map(DeliveryId::new).transpose()?.or(header))
 }
 
-fn answered(ordered: &OrderedBody) -> Answer {
+fn answered(ordered: &OrderedBody) -> Response<Body> {
     let mut response = json(ordered);
     *response.status_mut() = if ordered.duplicate { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(response)
+    response
 }
 
 /// Orders the live run of a Work to end. The Work stays, with its pending input. The same delivery id orders once.
@@ -57,7 +58,7 @@ pub(crate) async fn end(
     let id = work(daemon, text).await?;
     let ordered = daemon.runtime().interrupt(id, or_fresh(daemon, delivery_id)).await?;
     tracing::info!(work = %id, event = %ordered.acceptance.event(), "an operator interrupted a run");
-    Ok(body(id, ordered))
+    Ok(told(id, ordered))
 }
 
 /// Gives the live run of a Work an Event. The same delivery id gives it once.
@@ -81,7 +82,7 @@ pub(crate) async fn give(
     let message = Message { event_type, payload };
     let ordered = daemon.runtime().inject(id, message, or_fresh(daemon, delivery_id)).await?;
     tracing::info!(work = %id, event = %ordered.acceptance.event(), "an operator gave a run an event");
-    Ok(body(id, ordered))
+    Ok(told(id, ordered))
 }
 
 async fn work(daemon: &Daemon, text: &str) -> Result<WorkId, Failure> {
@@ -93,7 +94,7 @@ fn or_fresh(daemon: &Daemon, delivery_id: Option<DeliveryId>) -> DeliveryId {
     delivery_id.unwrap_or_else(|| events::fresh_delivery_id(daemon.store().ids(IdMaker::event)))
 }
 
-fn body(work: WorkId, ordered: Ordered) -> OrderedBody {
+fn told(work: WorkId, ordered: Ordered) -> OrderedBody {
     OrderedBody {
         event: ordered.acceptance.event().to_string(),
         sequence: ordered.acceptance.sequence().number(),

@@ -177,11 +177,15 @@ impl Double {
 
     /// The Events that were offered to a run, in order.
     pub(super) fn injected(&self, execution: ExecutionId) -> Vec<EventId> {
-        let offered = |call: &Call| match call {
-            Call::Inject(to, event) if *to == execution => Some(*event),
-            _other => None,
-        };
-        self.calls().iter().filter_map(offered).collect()
+        let mut offered = Vec::new();
+        for call in self.calls() {
+            if let Call::Inject(to, event) = call
+                && to == execution
+            {
+                offered.push(event);
+            }
+        }
+        offered
     }
 
     async fn stopped(&self, execution: ExecutionId, call: Call) -> Stopped {
