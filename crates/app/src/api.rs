@@ -20,6 +20,7 @@ mod cloudevents;
 pub(crate) mod explain;
 pub(crate) mod work;
 pub(crate) mod order;
+pub(crate) mod waits;
 pub(crate) mod runs;
 pub(crate) mod timeline;
 pub(crate) mod needs;

@@ -31,6 +31,8 @@ mod scope;
 mod events;
 mod work;
 mod runs;
+mod waits;
+mod timers;
 mod sessions;
 mod completions;
 mod man;
@@ -86,6 +88,12 @@ enum Command {
     /// Runs: each attempt at a Work
     #[command(subcommand)]
     Runs(runs::RunsCommand),
+    /// Waits: what Works wait for
+    #[command(subcommand)]
+    Waits(waits::WaitsCommand),
+    /// Timers: what will happen by time
+    #[command(subcommand)]
+    Timers(timers::TimersCommand),
     /// Sessions: the browsers that are logged in to the page
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
@@ -163,6 +171,8 @@ fn run(command: Command, context: &Context) -> Result<Exit, Stop> {
         Command::Events(command) => one_thread()?.block_on(events::run(command, context)),
         Command::Work(command) => one_thread()?.block_on(work::run(command, context)),
         Command::Runs(command) => one_thread()?.block_on(runs::run(command, context)),
+        Command::Waits(command) => one_thread()?.block_on(waits::run(command, context)),
+        Command::Timers(command) => one_thread()?.block_on(timers::run(command, context)),
         Command::Sessions(command) => one_thread()?.block_on(sessions::run(command, context)),
     }
 }

@@ -284,7 +284,7 @@ impl Executor for ShellExecutor {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true, inject: true, interrupt: true }
+        Capabilities { holds_until_pinned: true, inject: true, interrupt: true, resumes: false }
     }
 
     fn validate(&self, config: &Value, resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

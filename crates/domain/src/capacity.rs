@@ -21,6 +21,8 @@ pub enum Blocker {
     Backoff(ScopeName),
     /// It failed too often in a row, and an operator decides.
     Exhausted(ScopeName),
+    /// It is held, with a reason of its own, until an operator releases it.
+    Held(ScopeName),
     /// What its interrupted attempt had started has yet to stop.
     Stopping(ScopeName),
 }
@@ -30,7 +32,7 @@ impl Blocker {
     pub const fn is_of_configuration(&self) -> bool {
         match self {
             Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::Unconfigured(_) => true,
-            Self::Backoff(_) | Self::Exhausted(_) | Self::Stopping(_) => false,
+            Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) | Self::Stopping(_) => false,
         }
     }
 
@@ -48,6 +50,7 @@ impl Blocker {
             "unconfigured" => Ok(Self::Unconfigured(scope)),
             "backoff" => Ok(Self::Backoff(scope)),
             "exhausted" => Ok(Self::Exhausted(scope)),
+            "held" => Ok(Self::Held(scope)),
             "stopping" => Ok(Self::Stopping(scope)),
             _ => Err(unknown),
         }
@@ -62,6 +65,7 @@ impl fmt::Display for Blocker {
             Self::Unconfigured(scope) => write!(f, "unconfigured:{scope}"),
             Self::Backoff(scope) => write!(f, "backoff:{scope}"),
             Self::Exhausted(scope) => write!(f, "exhausted:{scope}"),
+            Self::Held(scope) => write!(f, "held:{scope}"),
             Self::Stopping(scope) => write!(f, "stopping:{scope}"),
         }
     }
@@ -81,6 +85,7 @@ mod tests {
             Blocker::Unconfigured(scope.clone()),
             Blocker::Backoff(scope.clone()),
             Blocker::Exhausted(scope.clone()),
+            Blocker::Held(scope.clone()),
             Blocker::Stopping(scope),
         ] {
             assert_eq!(Blocker::parse(&blocker.to_string()).unwrap(), blocker);

@@ -23,10 +23,14 @@ pub enum ExecutionState {
     Launching,
     /// Its executor has recorded what it started, or its outcome waits to be settled.
     Running,
+    /// Its turn ended in a Wait. Nothing of it runs; it is resumed when the Wait is woken.
+    Parked,
     /// It ended well.
     Completed,
     /// It ended and hands the Work back.
     Handoff,
+    /// It ended in a Wait that its executor cannot resume from: the next attempt goes on.
+    Waiting,
     /// It ended badly.
     Failed,
     /// It was cancelled.
@@ -35,14 +39,35 @@ pub enum ExecutionState {
 
 impl ExecutionState {
     /// Every state.
-    pub const ALL: [Self; 6] =
-        [Self::Launching, Self::Running, Self::Completed, Self::Handoff, Self::Failed, Self::Cancelled];
+    pub const ALL: [Self; 8] = [
+        Self::Launching,
+        Self::Running,
+        Self::Parked,
+        Self::Completed,
+        Self::Handoff,
+        Self::Waiting,
+        Self::Failed,
+        Self::Cancelled,
+    ];
 
     /// Whether the state is final.
     pub const fn is_terminal(self) -> bool {
         match self {
-            Self::Launching | Self::Running => false,
-            Self::Completed | Self::Handoff | Self::Failed | Self::Cancelled => true,
+            Self::Launching | Self::Running | Self::Parked => false,
+            Self::Completed | Self::Handoff | Self::Waiting | Self::Failed | Self::Cancelled => true,
+        }
+    }
+
+    /// Whether it runs or is about to. What is parked has not ended, and does neither.
+    pub const fn is_going_on(self) -> bool {
+        match self {
+            Self::Launching | Self::Running => true,
+            Self::Parked
+            | Self::Completed
+            | Self::Handoff
+            | Self::Waiting
+            | Self::Failed
+            | Self::Cancelled => false,
         }
     }
 
@@ -51,7 +76,7 @@ impl ExecutionState {
     pub const fn may_be_repeated(self) -> bool {
         match self {
             Self::Launching | Self::Running | Self::Failed | Self::Cancelled => true,
-            Self::Completed | Self::Handoff => false,
+            Self::Parked | Self::Completed | Self::Handoff | Self::Waiting => false,
         }
     }
 
@@ -60,8 +85,10 @@ impl ExecutionState {
         match self {
             Self::Launching => "launching",
             Self::Running => "running",
+            Self::Parked => "parked",
             Self::Completed => "completed",
             Self::Handoff => "handoff",
+            Self::Waiting => "waiting",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
         }
@@ -92,6 +119,37 @@ impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Handle({} bytes)", self.0.len())
     }
+}
+
+/// One active stretch of an attempt: from its launch, or from a resume, to its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Its number within the attempt, from 1.
+    pub number: i64,
+    /// The Event that the attempt publishes on the chain of: its trigger, and after a wake what bridges to it.
+    pub cause: EventId,
+    /// What the attempt's earlier turns took of [`Execution::timeout`].
+    pub used: Duration,
+    /// The Event that woke the attempt for this turn; none in the first.
+    pub resumed_by: Option<EventId>,
+    /// What the executor had recorded when the turn before ended, to go on from.
+    pub session: Option<Handle>,
+}
+
+impl Turn {
+    /// The first turn of an attempt.
+    pub const fn first(cause: EventId) -> Self {
+        Self { number: 1, cause, used: Duration::ZERO, resumed_by: None, session: None }
+    }
+}
+
+/// What begins an attempt's next turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resumption {
+    /// The Event that woke its Work.
+    pub winner: EventId,
+    /// The Event on whose chain the attempt goes on.
+    pub cause: EventId,
 }
 
 /// One attempt at a Work.
@@ -133,6 +191,8 @@ pub struct Execution {
     pub deadline_at: Option<Timestamp>,
     /// What the executor started.
     pub handle: Option<Handle>,
+    /// Its current turn; the last one, when it has ended or is parked.
+    pub turn: Turn,
     /// The outcome, once it is known. In a nonterminal state it waits to be settled.
     pub outcome: Option<Outcome>,
     /// When it was first claimed.
@@ -160,6 +220,9 @@ pub enum RecoverRefusal {
     /// Its outcome is stored; it only has to be settled.
     #[error("the run's outcome is known and waits to be settled")]
     Settling,
+    /// It is parked, so nothing of it can have been lost.
+    #[error("the run is parked")]
+    Parked,
 }
 
 impl Execution {
@@ -192,9 +255,14 @@ impl Execution {
         self.recovering = false;
         self.handle = Some(handle);
         self.started_at = Some(self.started_at.unwrap_or(now));
-        self.deadline_at = Some(self.deadline_at.unwrap_or(now.after(self.timeout)));
+        self.deadline_at = Some(self.deadline_at.unwrap_or(now.after(self.remaining(now))));
         self.lease = Some(Lease::taken(grant.owner, now));
         Ok(self)
+    }
+
+    /// What is left of its time at `now`: all that earlier turns left, until its own is running.
+    pub fn remaining(&self, now: Timestamp) -> Duration {
+        self.deadline_at.map_or(self.timeout.saturating_sub(self.turn.used), |at| at.since(now))
     }
 
     /// Extends the lease.
@@ -236,6 +304,51 @@ impl Execution {
         Ok(self)
     }
 
+    /// Parks an Execution whose turn ended in a Wait. What is left of its time is kept for the next turn.
+    ///
+    /// # Panics
+    /// When its outcome is not that: [`Self::record`] comes first, in the same transaction.
+    #[must_use]
+    pub fn park(mut self, now: Timestamp) -> Self {
+        assert_eq!(self.outcome, Some(Outcome::Waiting), "{}: only a turn that waits is parked", self.id);
+        assert!(!self.state.is_terminal(), "{}: what ended is not parked", self.id);
+        self.turn.used = self.timeout.saturating_sub(self.remaining(now));
+        self.turn.session = self.handle.take();
+        self.state = ExecutionState::Parked;
+        self.outcome = None;
+        self.lease = None;
+        self.deadline_at = None;
+        self
+    }
+
+    /// Claims a parked Execution for its next turn, at a higher epoch.
+    ///
+    /// # Errors
+    /// [`Fenced::Ended`] when it has ended, and [`Fenced::Owner`] when it is not parked: somebody else was first.
+    pub fn resume(
+        mut self,
+        owner: crate::id::Incarnation,
+        by: Resumption,
+        now: Timestamp,
+    ) -> Result<Self, Fenced> {
+        match self.state {
+            ExecutionState::Parked => {}
+            ExecutionState::Launching | ExecutionState::Running => return Err(Fenced::Owner),
+            ExecutionState::Completed
+            | ExecutionState::Handoff
+            | ExecutionState::Waiting
+            | ExecutionState::Failed
+            | ExecutionState::Cancelled => return Err(Fenced::Ended),
+        }
+        self.state = ExecutionState::Launching;
+        self.epoch = self.epoch.next();
+        self.lease = Some(Lease::taken(owner, now));
+        self.turn.number += 1;
+        self.turn.cause = by.cause;
+        self.turn.resumed_by = Some(by.winner);
+        Ok(self)
+    }
+
     /// Claims an Execution whose lease is over, at a higher epoch, to find out what became of it.
     ///
     /// # Errors
@@ -243,6 +356,9 @@ impl Execution {
     pub fn recover(mut self, owner: crate::id::Incarnation, now: Timestamp) -> Result<Self, RecoverRefusal> {
         if self.state.is_terminal() {
             return Err(RecoverRefusal::Ended);
+        }
+        if self.state == ExecutionState::Parked {
+            return Err(RecoverRefusal::Parked);
         }
         if self.outcome.is_some() {
             return Err(RecoverRefusal::Settling);
@@ -266,7 +382,7 @@ impl Execution {
         self.state = ExecutionState::Running;
         self.recovering = false;
         self.started_at = Some(self.started_at.unwrap_or(now));
-        self.deadline_at = Some(self.deadline_at.unwrap_or(now.after(self.timeout)));
+        self.deadline_at = Some(self.deadline_at.unwrap_or(now.after(self.remaining(now))));
         self.lease = Some(Lease::taken(grant.owner, now));
         Ok(self)
     }
@@ -281,7 +397,7 @@ impl Execution {
         self.recovering = false;
         self.handle = None;
         self.deadline_at = None;
-        self.started_at = None;
+        self.started_at = self.started_at.filter(|_earlier| self.turn.number > 1);
         self.lease = Some(Lease::taken(grant.owner, now));
         Ok(self)
     }
@@ -294,8 +410,8 @@ impl Execution {
         if self.state.is_terminal() {
             return Err(Fenced::Ended);
         }
+        self.unstopped = self.outcome.is_none() && self.state != ExecutionState::Parked;
         self.state = ExecutionState::Cancelled;
-        self.unstopped = self.outcome.is_none();
         self.lease = None;
         self.recovering = false;
         self.ended_at = Some(now);
@@ -329,9 +445,22 @@ impl Execution {
         assert!(self.attempt >= Attempt::FIRST && self.epoch >= Epoch::FIRST, "{id}: counters begin at one");
         assert_eq!(self.state.is_terminal(), self.ended_at.is_some(), "{id}: an end has a time");
         assert!(!(self.state.is_terminal() && self.lease.is_some()), "{id}: an end releases the lease");
-        if !self.state.is_terminal() {
-            assert_eq!(self.lease.is_none(), self.outcome.is_some(), "{id}: a lease until an outcome");
+        match self.state {
+            ExecutionState::Launching | ExecutionState::Running => {
+                assert_eq!(self.lease.is_none(), self.outcome.is_some(), "{id}: a lease until an outcome");
+            }
+            ExecutionState::Parked => {
+                let rests = self.lease.is_none() && self.outcome.is_none() && self.handle.is_none();
+                assert!(rests && self.deadline_at.is_none(), "{id}: nothing of what is parked is going on");
+            }
+            ExecutionState::Completed
+            | ExecutionState::Handoff
+            | ExecutionState::Waiting
+            | ExecutionState::Failed
+            | ExecutionState::Cancelled => {}
         }
+        assert!(self.turn.number >= 1, "{id}: turns count from one");
+        assert_eq!(self.turn.number > 1, self.turn.resumed_by.is_some(), "{id}: a wake begins a later turn");
         assert!(!self.unstopped || self.state.is_terminal(), "{id}: only what ended can be left unstopped");
         assert!(!self.recovering || self.lease.is_some(), "{id}: recovery holds a lease");
         let interrupted = self.interrupted_by.is_some();

@@ -147,6 +147,10 @@ id_type!(
     TimerId, "timer"
 );
 id_type!(
+    /// A Wait of a parked Work.
+    WaitId, "wait"
+);
+id_type!(
     /// A session of a browser.
     SessionId, "session"
 );
@@ -273,6 +277,11 @@ impl IdMaker {
     /// A fresh timer id.
     pub fn timer(&mut self, now: Timestamp) -> TimerId {
         TimerId(self.next(now))
+    }
+
+    /// A fresh Wait id.
+    pub fn wait(&mut self, now: Timestamp) -> WaitId {
+        WaitId(self.next(now))
     }
 
     /// A fresh session id.

@@ -8,15 +8,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::capacity::Blocker;
-use crate::execution::{Execution, ExecutionState, Handle};
-use crate::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Revision, Sequence, WorkId};
+use crate::execution::{Execution, ExecutionState, Handle, Resumption, Turn};
+use crate::id::{
+    Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Revision, Sequence, WaitId, WorkId,
+};
 use crate::intent::{self, Controls, Intent, IntentKind, IntentState};
 use crate::lease::{Grant, Lease};
 use crate::outcome::Outcome;
 use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{BindingName, ExecutorName, ScopeName, WorkKind};
 use crate::time::Timestamp;
-use crate::work::{AfterAttempt, Lifecycle, Queue, Work, WorkState};
+use crate::work::{AfterAttempt, Hold, HoldReason, Lifecycle, Queue, Work, WorkState};
 
 mod properties;
 
@@ -42,6 +44,7 @@ pub(crate) fn work(state: WorkState, queue: Queue) -> Work {
         queued_at: before,
         failures: 0,
         eligibility: Eligibility::Clear,
+        hold: None,
         revision: Revision::from_number(3),
         attempts: 1,
         created_at: before,
@@ -71,6 +74,7 @@ pub(crate) fn execution() -> Execution {
         controls: Controls { inject: true, interrupt: true },
         deadline_at: None,
         handle: None,
+        turn: Turn::first(EventId::from_number(1)),
         outcome: None,
         claimed_at: before,
         started_at: None,
@@ -151,12 +155,15 @@ fn show_work(work: &Work) -> String {
         Eligibility::Clear => "",
         Eligibility::Backoff { .. } => ", waits to be tried again",
         Eligibility::Due { .. } => ", to be tried again",
+        Eligibility::Woken { resumes: None, .. } => ", woken",
+        Eligibility::Woken { resumes: Some(_), .. } => ", woken to resume",
         Eligibility::Exhausted { .. } => ", exhausted",
         Eligibility::Stopping { .. } => ", its last attempt is being stopped",
     };
+    let held = if work.hold.is_some() { ", held" } else { "" };
     let failures = if work.failures == 0 { String::new() } else { format!(", failures {}", work.failures) };
     format!(
-        "{state} {queue}, revision {}, attempts {}{failures}{waits}{queued}{ended}",
+        "{state} {queue}, revision {}, attempts {}{failures}{waits}{held}{queued}{ended}",
         work.revision, work.attempts
     )
 }
@@ -176,7 +183,19 @@ const RETRY: Sequence = Sequence::from_number(9);
 /// No further try.
 const EXHAUSTED: Eligibility = Eligibility::Exhausted { failed: LIVE, because: Exhaustion::Budget };
 
-const WORK_COMMANDS: [Command<Work>; 18] = [
+/// The Wait of a Work that waits.
+pub(crate) const WAIT: WaitId = WaitId::from_number(6);
+
+/// A reason to hold a Work.
+pub(crate) fn hold() -> Hold {
+    Hold { because: HoldReason::WakeRefused, reason: "its chain is too deep".to_owned(), since: NOW }
+}
+
+const fn woken(resumes: Option<ExecutionId>) -> Eligibility {
+    Eligibility::Woken { wait: WAIT, event: RETRY, resumes }
+}
+
+const WORK_COMMANDS: [Command<Work>; 25] = [
     Command { name: "enqueue", apply: |work| words(work.enqueue(NOW)) },
     Command { name: "claim", apply: |work| words(work.claim(LIVE)).map(|(work, _attempt)| work) },
     Command {
@@ -206,12 +225,25 @@ const WORK_COMMANDS: [Command<Work>; 18] = [
         name: "retry due, other run",
         apply: |work| words(work.retry_due(ExecutionId::from_number(4), RETRY, NOW)),
     },
-    Command { name: "retry requested", apply: |work| words(work.retry_requested(LIVE, RETRY, NOW)) },
+    Command { name: "retry requested", apply: |work| words(work.retry_requested(Some(LIVE), RETRY, NOW)) },
     Command { name: "finish, completed", apply: |work| finish(work, LIVE, AfterAttempt::Completed) },
     Command {
         name: "finish, other attempt",
         apply: |work| finish(work, ExecutionId::from_number(4), AfterAttempt::Completed),
     },
+    Command {
+        name: "finish, waiting",
+        apply: |work| finish(work, LIVE, AfterAttempt::Waiting { wait: WAIT }),
+    },
+    Command { name: "wake", apply: |work| words(work.wake(WAIT, RETRY, None, NOW)) },
+    Command { name: "wake, parked run", apply: |work| words(work.wake(WAIT, RETRY, Some(LIVE), NOW)) },
+    Command {
+        name: "wake, other wait",
+        apply: |work| words(work.wake(WaitId::from_number(7), RETRY, None, NOW)),
+    },
+    Command { name: "resume", apply: |work| words(work.resume()).map(|(work, _execution)| work) },
+    Command { name: "hold", apply: |work| words(work.hold(hold())) },
+    Command { name: "release", apply: |work| words(work.release(NOW)) },
     Command { name: "interrupt, input", apply: |work| words(work.interrupt(LIVE, true, NOW)) },
     Command { name: "interrupt, no input", apply: |work| words(work.interrupt(LIVE, false, NOW)) },
     Command { name: "stopped", apply: |work| words(work.stopped(LIVE, NOW)) },
@@ -221,6 +253,7 @@ const WORK_COMMANDS: [Command<Work>; 18] = [
 #[test]
 fn every_state_and_command_of_a_work() {
     let full = Queue::Blocked(Blocker::ScopeFull(ScopeName::known("main")));
+    let held = Queue::Blocked(Blocker::Held(ScopeName::known("main")));
     let states = [
         ("idle", work(WorkState::Ready, Queue::Idle)),
         ("runnable", work(WorkState::Ready, Queue::Runnable)),
@@ -268,6 +301,20 @@ fn every_state_and_command_of_a_work() {
             },
         ),
         ("running", work(WorkState::Running { execution: LIVE }, Queue::Idle)),
+        ("waiting", work(WorkState::Waiting { wait: WAIT }, Queue::Idle)),
+        (
+            "waiting, held",
+            Work { hold: Some(hold()), ..work(WorkState::Waiting { wait: WAIT }, Queue::Idle) },
+        ),
+        ("woken", Work { eligibility: woken(None), ..work(WorkState::Ready, Queue::Runnable) }),
+        (
+            "woken to resume",
+            Work { eligibility: woken(Some(LIVE)), ..work(WorkState::Ready, Queue::Runnable) },
+        ),
+        (
+            "woken, held",
+            Work { eligibility: woken(None), hold: Some(hold()), ..work(WorkState::Ready, held) },
+        ),
         ("completed", work(WorkState::Completed, Queue::Idle)),
         ("failed", work(WorkState::Failed, Queue::Idle)),
         ("cancelled", work(WorkState::Cancelled, Queue::Idle)),
@@ -284,9 +331,13 @@ fn show_execution(execution: &Execution) -> String {
     if let Some(outcome) = execution.outcome {
         write!(text, ", outcome {}", outcome.as_str()).expect("a string takes every line");
     }
+    if execution.turn.number > 1 {
+        write!(text, ", turn {}", execution.turn.number).expect("a string takes every line");
+    }
     for (is_so, words) in [
         (execution.recovering, ", recovering"),
         (execution.handle.is_some(), ", has a handle"),
+        (execution.turn.session.is_some(), ", has a session"),
         (execution.deadline_at.is_some(), ", has a deadline"),
         (execution.ended_at == Some(NOW), ", ended now"),
         (execution.unstopped, ", unstopped"),
@@ -297,13 +348,19 @@ fn show_execution(execution: &Execution) -> String {
     text
 }
 
-const EXECUTION_COMMANDS: [Command<Execution>; 13] = [
+/// A wake of the live attempt.
+pub(crate) const RESUMPTION: Resumption =
+    Resumption { winner: EventId::from_number(2), cause: EventId::from_number(3) };
+
+const EXECUTION_COMMANDS: [Command<Execution>; 15] = [
     Command { name: "pin", apply: |execution| words(execution.pin(GRANT, handle(), NOW)) },
     Command { name: "renew", apply: |execution| words(execution.renew(GRANT, NOW)) },
     Command { name: "record", apply: |execution| words(execution.record(GRANT, Outcome::Handoff, NOW)) },
     Command { name: "adopt", apply: |execution| words(execution.adopt(GRANT, NOW)) },
     Command { name: "relaunch", apply: |execution| words(execution.relaunch(GRANT, NOW)) },
     Command { name: "settle", apply: |execution| words(execution.settle(NOW)) },
+    Command { name: "park", apply: |execution| Ok(execution.park(NOW)) },
+    Command { name: "resume", apply: |execution| words(execution.resume(OWNER, RESUMPTION, NOW)) },
     Command {
         name: "recover",
         apply: |execution| words(execution.recover(Incarnation::from_number(2), NOW)),
@@ -355,6 +412,7 @@ fn every_state_and_command_of_an_execution() {
     };
     let expired = Some(Lease { owner: OWNER, until: NOW });
     let recorded = Execution { lease: None, outcome: Some(Outcome::Completed), ..running.clone() };
+    let parked = Execution { outcome: Some(Outcome::Waiting), ..recorded.clone() }.park(recorded.claimed_at);
     let ended = |state, outcome| Execution {
         state,
         outcome,
@@ -369,6 +427,10 @@ fn every_state_and_command_of_an_execution() {
         ("running, lease over", Execution { lease: expired, ..running.clone() }),
         ("running, recovering", Execution { recovering: true, ..running }),
         ("to be settled", recorded.clone()),
+        ("to be parked", Execution { outcome: Some(Outcome::Waiting), ..recorded.clone() }),
+        ("parked", parked.clone()),
+        ("resumed", parked.resume(OWNER, RESUMPTION, recorded.claimed_at).expect("it is parked")),
+        ("waiting", ended(ExecutionState::Waiting, Some(Outcome::Waiting))),
         ("completed", ended(ExecutionState::Completed, Some(Outcome::Completed))),
         ("handoff", ended(ExecutionState::Handoff, Some(Outcome::Handoff))),
         ("failed", ended(ExecutionState::Failed, Some(Outcome::Failed))),

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::execution::ExecutionState;
 use std::time::Duration;
 
-use crate::id::{EventId, ExecutionId};
+use crate::id::{EventId, ExecutionId, WaitId};
 use crate::retry::{self, AfterFailure, Eligibility, Exhaustion};
 use crate::time::Timestamp;
+use crate::wait::Registration;
 use crate::work::{AfterAttempt, Lifecycle, Work};
 
 /// How an attempt ended.
@@ -18,6 +19,8 @@ pub enum Outcome {
     Completed,
     /// It ended its turn and hands the Work back.
     Handoff,
+    /// It ended its turn and waits for a fact or a time.
+    Waiting,
     /// It did not.
     Failed,
 }
@@ -28,6 +31,7 @@ impl Outcome {
         match self {
             Self::Completed => ExecutionState::Completed,
             Self::Handoff => ExecutionState::Handoff,
+            Self::Waiting => ExecutionState::Waiting,
             Self::Failed => ExecutionState::Failed,
         }
     }
@@ -37,6 +41,7 @@ impl Outcome {
         match self {
             Self::Completed => "completed",
             Self::Handoff => "handoff",
+            Self::Waiting => "waiting",
             Self::Failed => "failed",
         }
     }
@@ -91,6 +96,9 @@ pub struct TurnResult {
     /// [`TurnResult::CONSUMED_MAX`] are kept. A proof counts only for what was injected into this attempt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consumed_inputs: Vec<EventId>,
+    /// What it waits for. Only where the outcome is [`Outcome::Waiting`], which is refused without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Box<Registration>>,
 }
 
 impl TurnResult {
@@ -111,7 +119,30 @@ impl TurnResult {
             usage: Vec::new(),
             artifacts: Vec::new(),
             consumed_inputs: Vec::new(),
+            wait: None,
         }
+    }
+
+    /// A turn that ends in a Wait.
+    pub fn waiting(wait: Registration) -> Self {
+        Self { wait: Some(Box::new(wait)), ..Self::of(Outcome::Waiting) }
+    }
+
+    /// This result with what the attempt's earlier turns had used and left behind added to it.
+    #[must_use]
+    pub fn after(mut self, earlier: Self) -> Self {
+        for before in earlier.usage {
+            match self.usage.iter_mut().find(|usage| usage.unit == before.unit) {
+                Some(usage) => usage.thousandths = usage.thousandths.saturating_add(before.thousandths),
+                None => self.usage.push(before),
+            }
+        }
+        for before in earlier.artifacts {
+            if self.artifacts.iter().all(|artifact| artifact.path != before.path) {
+                self.artifacts.push(before);
+            }
+        }
+        self
     }
 
     /// A failure with a stable word and a line for people.
@@ -145,6 +176,8 @@ pub struct Ending<'a> {
     pub policy: retry::Policy,
     /// Whether input is pending.
     pub pending: bool,
+    /// The Wait that it registers, where its outcome is [`Outcome::Waiting`].
+    pub wait: Option<WaitId>,
 }
 
 impl Ending<'_> {
@@ -161,7 +194,7 @@ impl Ending<'_> {
         let wanted = self.wanted(now);
         let ends = match wanted {
             AfterAttempt::Completed | AfterAttempt::Failed => true,
-            AfterAttempt::Ready { .. } | AfterAttempt::Failing { .. } => false,
+            AfterAttempt::Ready { .. } | AfterAttempt::Failing { .. } | AfterAttempt::Waiting { .. } => false,
         };
         Ok(if ends && unrouted()? { Settlement::AwaitLane } else { Settlement::Now(wanted) })
     }
@@ -177,6 +210,10 @@ impl Ending<'_> {
                 AfterAttempt::Completed
             }
             (_, Outcome::Completed | Outcome::Handoff) => AfterAttempt::Ready { pending },
+            (_, Outcome::Waiting) => {
+                let wait = self.wait.expect("a turn that waits was admitted with its Wait");
+                AfterAttempt::Waiting { wait }
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::id::{ExecutionId, Sequence};
+use crate::id::{ExecutionId, Sequence, WaitId};
 use crate::time::Timestamp;
 use crate::work::Lifecycle;
 
@@ -24,7 +24,7 @@ const DELAY_MAX: Duration = Duration::from_hours(1);
 /// The longest wait that an executor may ask for: seven days.
 pub const HINT_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// What earlier attempts mean for the next one.
+/// What earlier turns mean for the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Eligibility {
     /// Nothing: input starts it.
@@ -43,6 +43,15 @@ pub enum Eligibility {
         failed: ExecutionId,
         /// The Event that ended the wait. It triggers the next attempt, whatever else is pending.
         event: Sequence,
+    },
+    /// A Wait has ended: the next turn goes on from there.
+    Woken {
+        /// The Wait.
+        wait: WaitId,
+        /// The Event that won. It triggers the next turn, whatever else is pending.
+        event: Sequence,
+        /// The parked attempt that goes on; none where the next attempt does.
+        resumes: Option<ExecutionId>,
     },
     /// It is not tried again by itself. Input queues until an operator asks for the next attempt.
     Exhausted {
@@ -82,7 +91,7 @@ impl Eligibility {
     /// Whether input may start an attempt.
     pub const fn admits(self) -> bool {
         match self {
-            Self::Clear | Self::Due { .. } => true,
+            Self::Clear | Self::Due { .. } | Self::Woken { .. } => true,
             Self::Backoff { .. } | Self::Exhausted { .. } | Self::Stopping { .. } => false,
         }
     }
@@ -90,7 +99,7 @@ impl Eligibility {
     /// The attempt that the next one repeats.
     pub const fn failed(self) -> Option<ExecutionId> {
         match self {
-            Self::Clear | Self::Stopping { .. } => None,
+            Self::Clear | Self::Woken { .. } | Self::Stopping { .. } => None,
             Self::Backoff { failed, .. } | Self::Due { failed, .. } | Self::Exhausted { failed, .. } => {
                 Some(failed)
             }

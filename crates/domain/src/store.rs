@@ -28,6 +28,7 @@ pub mod kv;
 pub mod route;
 pub mod start;
 pub mod timer;
+pub mod wait;
 pub mod work;
 
 pub use access::{AccessReads, AccessWrites, Session, Token};
@@ -40,6 +41,7 @@ pub use kv::{KvReads, KvRow, KvWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
 pub use timer::{TimerReads, TimerWrites};
+pub use wait::{WaitFilter, WaitReads, WaitWrites};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
 
 /// A consistent snapshot, to read from.
@@ -50,6 +52,7 @@ pub trait Snapshot:
     + ExecutionReads
     + TimerReads
     + IntentReads
+    + WaitReads
     + KvReads
     + ConfigReads
     + AccessReads
@@ -69,6 +72,7 @@ pub trait Tx:
     + ExecutionWrites
     + TimerWrites
     + IntentWrites
+    + WaitWrites
     + KvWrites
     + ConfigWrites
     + AccessWrites

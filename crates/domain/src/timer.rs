@@ -3,7 +3,7 @@
 //! A timer that is due becomes an Event with an identity of its own, accepted like any other. Nothing happens
 //! by a clock alone: what acts is the Event.
 
-use crate::id::{ExecutionId, TimerId, WorkId};
+use crate::id::{ExecutionId, TimerId, WaitId, WorkId};
 use crate::text::ScopeName;
 use crate::time::Timestamp;
 
@@ -15,6 +15,11 @@ pub enum TimerKind {
         /// The attempt that failed.
         failed: ExecutionId,
     },
+    /// The time that a Wait lasts at most. It becomes [`crate::wait::WAIT_TIMEOUT`].
+    Wait {
+        /// The Wait.
+        wait: WaitId,
+    },
 }
 
 impl TimerKind {
@@ -22,6 +27,7 @@ impl TimerKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Retry { .. } => "retry",
+            Self::Wait { .. } => "wait_timeout",
         }
     }
 }

@@ -4,15 +4,19 @@
 //! writes what it gets back, with the revision it read.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::capacity::Blocker;
-use crate::id::{Attempt, ExecutionId, Revision, Sequence, WorkId};
+use crate::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{ScopeName, WorkKind};
 use crate::time::Timestamp;
 
 mod interrupt;
+mod refusal;
+mod wait;
+
+pub use refusal::WorkRefusal;
+pub use wait::{Hold, HoldReason};
 
 /// Where a Work is in its life. Terminal states have no way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +27,11 @@ pub enum WorkState {
     Running {
         /// The attempt.
         execution: ExecutionId,
+    },
+    /// Its last turn ended in a Wait. Input queues, and only what the Wait is for starts the next turn.
+    Waiting {
+        /// The Wait.
+        wait: WaitId,
     },
     /// It ended well.
     Completed,
@@ -36,7 +45,7 @@ impl WorkState {
     /// Whether the state is final.
     pub const fn is_terminal(self) -> bool {
         match self {
-            Self::Ready | Self::Running { .. } => false,
+            Self::Ready | Self::Running { .. } | Self::Waiting { .. } => false,
             Self::Completed | Self::Failed | Self::Cancelled => true,
         }
     }
@@ -45,7 +54,15 @@ impl WorkState {
     pub const fn is_running(self) -> bool {
         match self {
             Self::Running { .. } => true,
-            Self::Ready | Self::Completed | Self::Failed | Self::Cancelled => false,
+            Self::Ready | Self::Waiting { .. } | Self::Completed | Self::Failed | Self::Cancelled => false,
+        }
+    }
+
+    /// What it waits for.
+    pub const fn waits_for(self) -> Option<WaitId> {
+        match self {
+            Self::Waiting { wait } => Some(wait),
+            Self::Ready | Self::Running { .. } | Self::Completed | Self::Failed | Self::Cancelled => None,
         }
     }
 
@@ -54,6 +71,7 @@ impl WorkState {
         match self {
             Self::Ready => "ready",
             Self::Running { .. } => "running",
+            Self::Waiting { .. } => "waiting",
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
@@ -114,8 +132,10 @@ pub struct Work {
     pub queued_at: Timestamp,
     /// How many of its attempts have failed in a row.
     pub failures: u32,
-    /// What those failures mean for the next attempt.
+    /// What its earlier turns mean for the next one.
     pub eligibility: Eligibility,
+    /// Why it does not start, when something else than its queue keeps it.
+    pub hold: Option<Hold>,
     /// How often it was written.
     pub revision: Revision,
     /// How many attempts it has had; the number of its newest one.
@@ -124,38 +144,6 @@ pub struct Work {
     pub created_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-}
-
-/// Why a Work may not do what was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum WorkRefusal {
-    /// It has ended, and stays as it is.
-    #[error("the Work has ended ({state}) and cannot change")]
-    Terminal {
-        /// Its final state.
-        state: &'static str,
-    },
-    /// An attempt is live.
-    #[error("an attempt of the Work is running")]
-    Running,
-    /// The attempt that was named is not its live one.
-    #[error("the run is not the live attempt of the Work")]
-    NotLive,
-    /// No input is pending.
-    #[error("the Work has no pending input")]
-    Idle,
-    /// It waits out a failure, or failed too often.
-    #[error("the Work failed and waits; `open-conduit work retry` starts its next run")]
-    Ineligible,
-    /// What its interrupted attempt had started may still run.
-    #[error("the Work's last run was interrupted and is still being stopped; ask again once it has stopped")]
-    Stopping,
-    /// The failure that was named is not the one it waits out.
-    #[error("the Work does not wait to be tried again after that run")]
-    StaleRetry,
-    /// Its newest attempt did not fail.
-    #[error("the Work's last run did not fail, so there is nothing to try again")]
-    NothingToRetry,
 }
 
 /// How an attempt's end leaves its Work.
@@ -172,6 +160,11 @@ pub enum AfterAttempt {
         pending: bool,
         /// What the failure means for the next attempt.
         eligibility: Eligibility,
+    },
+    /// Nonterminal, and it waits.
+    Waiting {
+        /// The Wait.
+        wait: WaitId,
     },
     /// Completed for good.
     Completed,
@@ -198,6 +191,7 @@ impl Work {
             queued_at: now,
             failures: 0,
             eligibility: Eligibility::Clear,
+            hold: None,
             revision: Revision::FIRST,
             attempts: 0,
             created_at: now,
@@ -220,7 +214,7 @@ impl Work {
                     }
                 }
             }
-            WorkState::Running { .. } => {}
+            WorkState::Running { .. } | WorkState::Waiting { .. } => {}
             WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
                 return Err(self.terminal());
             }
@@ -231,21 +225,12 @@ impl Work {
     /// Starts the next attempt. What it repeats is [`Eligibility::failed`] of the Work before.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when the Work has ended, runs, has nothing to run for, or waits out a failure.
+    /// [`WorkRefusal`] when the Work has ended, runs or waits, has nothing to run for, is held, waits out a
+    /// failure, or has a parked attempt that goes on first.
     pub fn claim(mut self, execution: ExecutionId) -> Result<(Self, Attempt), WorkRefusal> {
-        match self.state {
-            WorkState::Ready => {}
-            WorkState::Running { .. } => return Err(WorkRefusal::Running),
-            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
-                return Err(self.terminal());
-            }
-        }
-        match self.queue {
-            Queue::Idle => return Err(WorkRefusal::Idle),
-            Queue::Runnable | Queue::Blocked(_) => {}
-        }
-        if let Some(refusal) = self.ineligible() {
-            return Err(refusal);
+        self.require_startable()?;
+        if let Eligibility::Woken { resumes: Some(_), .. } = self.eligibility {
+            return Err(WorkRefusal::Parked);
         }
         self.state = WorkState::Running { execution };
         self.queue = Queue::Idle;
@@ -255,12 +240,28 @@ impl Work {
         Ok((self.bumped(), attempt))
     }
 
+    fn require_startable(&self) -> Result<(), WorkRefusal> {
+        self.require_ready()?;
+        match self.queue {
+            Queue::Idle => return Err(WorkRefusal::Idle),
+            Queue::Runnable | Queue::Blocked(_) => {}
+        }
+        if self.hold.is_some() {
+            return Err(WorkRefusal::Held);
+        }
+        self.ineligible().map_or(Ok(()), Err)
+    }
+
     /// Moves a ready Work with input to the list of what it waits for. It keeps its place in time.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when the Work is not ready, has no input, or waits out a failure, which comes first.
+    /// [`WorkRefusal`] when the Work is not ready, has no input, or is held or waits out a failure, which comes
+    /// first.
     pub fn block(mut self, blocker: Blocker) -> Result<Self, WorkRefusal> {
         match (self.state, &self.queue) {
+            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) if self.hold.is_some() => {
+                Err(WorkRefusal::Held)
+            }
             (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) => {
                 if let Some(refusal) = self.ineligible() {
                     return Err(refusal);
@@ -270,16 +271,17 @@ impl Work {
             }
             (WorkState::Ready, Queue::Idle) => Err(WorkRefusal::Idle),
             (WorkState::Running { .. }, _) => Err(WorkRefusal::Running),
+            (WorkState::Waiting { .. }, _) => Err(WorkRefusal::Waiting),
             (WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => Err(self.terminal()),
         }
     }
 
-    /// Takes a Work off the list it waited on, so that the scheduler looks at it again. One that waits out a
-    /// failure stays: room changes nothing about that.
+    /// Takes a Work off the list it waited on, so that the scheduler looks at it again. One that is held or waits
+    /// out a failure stays: room changes nothing about that.
     #[must_use]
     pub fn unblock(mut self) -> Self {
         match self.queue {
-            Queue::Blocked(_) if self.eligibility.admits() => {
+            Queue::Blocked(_) if self.hold.is_none() && self.eligibility.admits() => {
                 self.queue = Queue::Runnable;
                 self.bumped()
             }
@@ -303,14 +305,14 @@ impl Work {
         Ok(self.runnable(now).bumped())
     }
 
-    /// Asks for the next attempt after `last`, its newest one, on an operator's word: whatever stands against it
-    /// is cleared, and the failures are forgotten. The Event at `event` is the trigger.
+    /// Asks for the next attempt after `last`, its newest one if that may be repeated, on an operator's word:
+    /// whatever stands against it is cleared, and the failures are forgotten. The Event at `event` is the trigger.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when it has ended, runs, or has an attempt that is still being stopped.
+    /// [`WorkRefusal`] when it has ended, or runs, there is nothing to repeat, or its attempt is still being stopped.
     pub fn retry_requested(
         mut self,
-        last: ExecutionId,
+        last: Option<ExecutionId>,
         event: Sequence,
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
@@ -318,8 +320,9 @@ impl Work {
         if let Eligibility::Stopping { .. } = self.eligibility {
             return Err(WorkRefusal::Stopping);
         }
+        let failed = last.ok_or(WorkRefusal::NothingToRetry)?;
         self.failures = 0;
-        self.eligibility = Eligibility::Due { failed: last, event };
+        self.eligibility = Eligibility::Due { failed, event };
         Ok(self.runnable(now).bumped())
     }
 
@@ -344,6 +347,7 @@ impl Work {
             Eligibility::Clear
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
+            | Eligibility::Woken { .. }
             | Eligibility::Exhausted { .. }
             | Eligibility::Stopping { .. } => Err(WorkRefusal::StaleRetry),
         }
@@ -352,7 +356,7 @@ impl Work {
     /// Why its earlier attempts keep it from the next one.
     const fn ineligible(&self) -> Option<WorkRefusal> {
         match self.eligibility {
-            Eligibility::Clear | Eligibility::Due { .. } => None,
+            Eligibility::Clear | Eligibility::Due { .. } | Eligibility::Woken { .. } => None,
             Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => Some(WorkRefusal::Ineligible),
             Eligibility::Stopping { .. } => Some(WorkRefusal::Stopping),
         }
@@ -362,20 +366,24 @@ impl Work {
         match self.state {
             WorkState::Ready => Ok(()),
             WorkState::Running { .. } => Err(WorkRefusal::Running),
+            WorkState::Waiting { .. } => Err(WorkRefusal::Waiting),
             WorkState::Completed | WorkState::Failed | WorkState::Cancelled => Err(self.terminal()),
         }
     }
 
     fn runnable(mut self, now: Timestamp) -> Self {
-        self.queue = Queue::Runnable;
+        self.queue = self.queue_for_input();
         self.queued_at = now;
         self
     }
 
     /// Where a ready Work with pending input stands.
     fn queue_for_input(&self) -> Queue {
+        if self.hold.is_some() {
+            return Queue::Blocked(Blocker::Held(self.scope.clone()));
+        }
         match self.eligibility {
-            Eligibility::Clear | Eligibility::Due { .. } => Queue::Runnable,
+            Eligibility::Clear | Eligibility::Due { .. } | Eligibility::Woken { .. } => Queue::Runnable,
             Eligibility::Backoff { .. } => Queue::Blocked(Blocker::Backoff(self.scope.clone())),
             Eligibility::Exhausted { .. } => Queue::Blocked(Blocker::Exhausted(self.scope.clone())),
             Eligibility::Stopping { .. } => Queue::Blocked(Blocker::Stopping(self.scope.clone())),
@@ -394,7 +402,9 @@ impl Work {
     ) -> Result<Self, WorkRefusal> {
         match self.state {
             WorkState::Running { execution: live } if live == execution => {}
-            WorkState::Running { .. } | WorkState::Ready => return Err(WorkRefusal::NotLive),
+            WorkState::Running { .. } | WorkState::Waiting { .. } | WorkState::Ready => {
+                return Err(WorkRefusal::NotLive);
+            }
             WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
                 return Err(self.terminal());
             }
@@ -407,6 +417,11 @@ impl Work {
             AfterAttempt::Failing { pending, eligibility } => {
                 self.failures = self.failures.saturating_add(1);
                 self.rest(pending, eligibility, now);
+            }
+            AfterAttempt::Waiting { wait } => {
+                self.failures = 0;
+                self.state = WorkState::Waiting { wait };
+                self.queued_at = now;
             }
             AfterAttempt::Completed => self.end(WorkState::Completed, now),
             AfterAttempt::Failed => {
@@ -423,7 +438,7 @@ impl Work {
     /// [`WorkRefusal::Terminal`] when it has ended: cancellation never rewrites an end.
     pub fn cancel(mut self, now: Timestamp) -> Result<Self, WorkRefusal> {
         match self.state {
-            WorkState::Ready | WorkState::Running { .. } => {
+            WorkState::Ready | WorkState::Running { .. } | WorkState::Waiting { .. } => {
                 self.end(WorkState::Cancelled, now);
                 Ok(self.bumped())
             }
@@ -442,6 +457,7 @@ impl Work {
         self.state = state;
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
+        self.hold = None;
         self.ended_at = Some(now);
     }
 
@@ -461,12 +477,17 @@ impl Work {
         let waits = self.eligibility != Eligibility::Clear;
         assert!(
             !waits || self.state == WorkState::Ready,
-            "{}: only a ready Work waits out an attempt",
+            "{}: only a ready Work has something to go on from",
             self.id
         );
         assert!(
-            self.eligibility.admits() || self.queue != Queue::Runnable,
-            "{}: what waits out an attempt is not runnable",
+            (self.hold.is_none() && self.eligibility.admits()) || self.queue != Queue::Runnable,
+            "{}: what is held or waits out an attempt is not runnable",
+            self.id
+        );
+        assert!(
+            !matches!(self.eligibility, Eligibility::Woken { .. }) || self.queue != Queue::Idle,
+            "{}: a wake brings input",
             self.id
         );
     }

@@ -25,6 +25,9 @@ pub struct Capabilities {
     pub inject: bool,
     /// It can end a segment that runs, for another one to follow; see [`Executor::interrupt`].
     pub interrupt: bool,
+    /// An attempt whose turn ended in a Wait goes on by [`Executor::resume`]. Without it that attempt ends, and the
+    /// next one goes on.
+    pub resumes: bool,
 }
 
 impl Capabilities {
@@ -58,6 +61,18 @@ pub trait Executor: fmt::Debug + Send + Sync {
         request: RunRequest,
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>>;
+
+    /// Goes on with an attempt whose turn had ended in a Wait, as [`Self::run`] begins one: it pins what it starts.
+    /// Only an executor that [`Capabilities::resumes`] is asked.
+    fn resume<'a>(
+        &'a self,
+        request: ResumeRequest,
+        host: &'a dyn AttemptHost,
+    ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+        let _unused = (request, host);
+        let reason = "the executor cannot go on from a Wait".to_owned();
+        Box::pin(async { Err(RunError::Failed { code: "cannot_resume", reason }) })
+    }
 
     /// Finds out what became of a segment after its authority was lost. It never starts one.
     fn recover(&self, segment: Segment) -> BoxFuture<'_, Recovery>;
@@ -130,6 +145,18 @@ pub struct RunRequest {
     pub secrets: Vec<(String, Secret)>,
     /// How long it may take. The runtime stops it after that.
     pub timeout: Duration,
+}
+
+/// A turn to go on with.
+#[derive(Debug, Clone)]
+pub struct ResumeRequest {
+    /// The attempt, at its new epoch. Its inputs are what it was not given before; its trigger stays the first one,
+    /// and its timeout is what earlier turns left.
+    pub request: RunRequest,
+    /// The Event that ended the Wait; one of the inputs.
+    pub woken_by: EventId,
+    /// What the turn before had recorded by [`AttemptHost::pin`] last.
+    pub session: Option<Vec<u8>>,
 }
 
 /// A segment that may have been started earlier.

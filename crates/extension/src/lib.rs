@@ -20,6 +20,7 @@ pub use domain::text::{
     ScopeName, SourceName, TextError, WorkKind,
 };
 pub use domain::time::Timestamp;
+pub use domain::wait::{Registration, TERMS_MAX as WAIT_TERMS_MAX, TIMEOUT_MAX as WAIT_TIMEOUT_MAX};
 pub use domain::work::Lifecycle;
 
 pub mod view;
@@ -29,8 +30,8 @@ pub mod ingress;
 pub mod executor;
 
 pub use executor::{
-    AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, PinError, Recovery, RunError,
-    RunRequest, Segment, Stopped,
+    AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, PinError, Recovery,
+    ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
 pub use handler::{Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};

@@ -5,15 +5,16 @@
 //! the type by name, the checkpoint rides along too, and the routing stage never sees them.
 
 use domain::causal::Origin;
-use domain::delivery::{AcceptFacts, CORE_SOURCE, Delivery};
+use domain::delivery::{AcceptFacts, AcceptRefusal, CORE_SOURCE, Delivery};
 use domain::event::{Event, Payload};
 use domain::execution::Execution;
-use domain::id::EventId;
+use domain::id::{EventId, WaitId};
 use domain::lane::LaneId;
 use domain::outcome::TurnResult;
 use domain::route::{Checkpoint, CheckpointOutcome};
 use domain::store::{Snapshot, StoreError, Tx, Unrouted};
 use domain::text::{DeliveryId, EventType, SourceName};
+use domain::wait::{self, WAIT_WOKEN, Wait};
 use domain::work::Work;
 use serde::Serialize;
 
@@ -51,6 +52,17 @@ pub(crate) fn of(tx: &mut dyn Snapshot, execution: &Execution) -> Result<Option<
     tx.event_of_delivery(&SourceName::known(CORE_SOURCE), &delivery_of(execution))
 }
 
+/// What became of an announcement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Announced {
+    /// A route asks for it, so the routing stage has something to do.
+    Heard,
+    /// No route asks for it.
+    Unheard,
+    /// It was not accepted.
+    Refused(AcceptRefusal),
+}
+
 /// Publishes that a turn has ended. True when the routing stage has something to do about it.
 ///
 /// # Errors
@@ -83,16 +95,77 @@ pub(crate) fn turn_ended(
         work: Some(execution.work),
         occurred_at: None,
         payload: Payload::stored(json),
-        origin: Origin::Derived { parent: execution.trigger, emitted_by: Some(execution.id) },
+        origin: Origin::Derived { parent: execution.turn.cause, emitted_by: Some(execution.id) },
     };
     let facts = AcceptFacts {
         target: Some(work.clone()),
-        parent: tx.event(execution.trigger)?,
+        parent: tx.event(execution.turn.cause)?,
         ..AcceptFacts::new(active.bounds(&execution.scope))
     };
-    let event = match causal::derive(tx, &delivery, &facts)? {
+    Ok(publish(tx, active, &delivery, &facts)? == Announced::Heard)
+}
+
+/// The body of a `core.wait.woken` Event.
+#[derive(Debug, Serialize)]
+struct WaitWoken {
+    work: domain::id::WorkId,
+    execution: domain::id::ExecutionId,
+    wait: WaitId,
+    winner: EventId,
+}
+
+/// Publishes that a Wait has ended, on the chain of the Event that ended it. What the next turn publishes follows
+/// from this Event, so that a chain cannot go on for ever by waiting in between.
+///
+/// # Errors
+/// [`StoreError`] undoes the wake with it.
+pub(crate) fn woken(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    proposed: EventId,
+    work: &Work,
+    (wait, winner): (&Wait, &Event),
+) -> Result<Announced, StoreError> {
+    let body = WaitWoken { work: wait.work, execution: wait.execution, wait: wait.id, winner: winner.id };
+    let json = serde_json::to_vec(&body).expect("a struct of plain values is JSON");
+    let delivery = Delivery {
+        id: proposed,
+        source: SourceName::known(CORE_SOURCE),
+        delivery_id: wait::woken_delivery(wait.id),
+        event_type: EventType::known(WAIT_WOKEN),
+        scope: wait.scope.clone(),
+        key: None,
+        work: Some(wait.work),
+        occurred_at: None,
+        payload: Payload::stored(json),
+        origin: Origin::Derived { parent: winner.id, emitted_by: Some(wait.execution) },
+    };
+    let facts = AcceptFacts {
+        target: Some(work.clone()),
+        parent: Some(winner.clone()),
+        ..AcceptFacts::new(active.bounds(&wait.scope))
+    };
+    publish(tx, active, &delivery, &facts)
+}
+
+/// What was published when a Wait ended; none while it goes on, or when its chain refused it.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub(crate) fn of_wait(tx: &mut dyn Snapshot, wait: WaitId) -> Result<Option<Event>, StoreError> {
+    tx.event_of_delivery(&SourceName::known(CORE_SOURCE), &wait::woken_delivery(wait))
+}
+
+fn publish(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    delivery: &Delivery,
+    facts: &AcceptFacts,
+) -> Result<Announced, StoreError> {
+    let event = match causal::derive(tx, delivery, facts)? {
         Derived::Accepted(event) => event,
-        Derived::Duplicate | Derived::Refused(_) => return Ok(false),
+        Derived::Duplicate => return Ok(Announced::Unheard),
+        Derived::Refused(refusal) => return Ok(Announced::Refused(refusal)),
     };
     let (sequence, now) = (event.sequence, event.accepted_at);
     let wanted = active.scope(&event.scope).is_some_and(|scope| {
@@ -114,5 +187,5 @@ pub(crate) fn turn_ended(
             at: now,
         })?;
     }
-    Ok(wanted)
+    Ok(if wanted { Announced::Heard } else { Announced::Unheard })
 }

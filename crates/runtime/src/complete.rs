@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::execution::Execution;
-use domain::id::{EventId, ExecutionId, Incarnation, Sequence, TimerId};
+use domain::id::{EventId, ExecutionId, Incarnation, Sequence, TimerId, WaitId};
 use domain::lane::LaneId;
 use domain::lease::Fenced;
 use domain::outcome::{Ending, Outcome, Settlement, TurnResult};
@@ -23,8 +23,10 @@ use crate::announce;
 use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
+use crate::park;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
+use crate::wake::fact;
 
 /// The completing stage.
 #[derive(Debug)]
@@ -55,6 +57,8 @@ impl Complete {
 struct Proposed {
     event: EventId,
     timer: TimerId,
+    wait: WaitId,
+    woken: EventId,
 }
 
 /// What a step did.
@@ -147,15 +151,27 @@ impl Complete {
         let runtime = &self.runtime;
         let count = reports.len() + waiting.len();
         let proposed: Vec<Proposed> = runtime.store().ids(|maker, now| {
-            (0..count).map(|_| Proposed { event: maker.event(now), timer: maker.timer(now) }).collect()
+            let one = |_| Proposed {
+                event: maker.event(now),
+                timer: maker.timer(now),
+                wait: maker.wait(now),
+                woken: maker.event(now),
+            };
+            (0..count).map(one).collect()
         });
         let active = runtime.generations().active();
         let me = runtime.store().incarnation();
+        let own = runtime.clone();
         runtime
             .store()
             .transact("complete", move |tx| {
-                let mut step =
-                    Step { active: &active, me, freed: BTreeMap::new(), done: Completed::default() };
+                let mut step = Step {
+                    active: &active,
+                    runtime: &own,
+                    me,
+                    freed: BTreeMap::new(),
+                    done: Completed::default(),
+                };
                 let mut proposed = proposed.iter().copied();
                 for execution in &*waiting {
                     step.settle_stored(tx, execution, proposed.next().expect("one id for each"))?;
@@ -221,6 +237,7 @@ impl Complete {
 /// One transaction of the stage.
 struct Step<'a> {
     active: &'a ActiveGeneration,
+    runtime: &'a Runtime,
     /// This life, for which recovery counts.
     me: Incarnation,
     /// How many attempts ended in each scope, whose room goes to those that wait for it.
@@ -244,9 +261,9 @@ impl Step<'_> {
             }
         };
         let result = clipped(&report.result);
-        tx.insert_turn_result(report.execution, &result)?;
         // Before anything else of the result: whatever looks at what is pending must not see what was taken in.
         proof(tx, &read, &result.consumed_inputs)?;
+        keep(tx, &read, result)?;
         if let Some(found) = report.recovered {
             // False when no daemon has noted its start, and then nobody asks for the count.
             tx.count_recovered(self.me, found)?;
@@ -285,12 +302,25 @@ impl Step<'_> {
         let Some(work) = tx.work(read.work)? else {
             return Err(StoreError::Corrupt { table: "execution", reason: "names no work".to_owned() });
         };
+        let admitted = park::admit(tx, &work, read, result, (proposed.wait, proposed.timer))?;
+        let (wait, refused) = match admitted {
+            Ok(wait) => (wait, None),
+            Err(refusal) => (None, Some(park::refused(result, &refusal))),
+        };
+        let (recorded, result) = match &refused {
+            None => (recorded, result),
+            Some(failed) => {
+                tx.replace_turn_result(read.id, failed)?;
+                (Execution { outcome: Some(failed.outcome), ..recorded }, failed)
+            }
+        };
         let ending = Ending {
             work: &work,
             execution: read.id,
             result,
             policy: self.active.retry_policy(&work.scope),
             pending: !tx.pending_inputs(work.id, 1)?.is_empty(),
+            wait: wait.as_ref().map(|wait| wait.id),
         };
         let now = tx.now();
         let after = match ending.settle(now, || unrouted(tx, &work))? {
@@ -303,7 +333,11 @@ impl Step<'_> {
                 return Ok(());
             }
         };
-        let ended = recorded.settle(now).expect("a live attempt with an outcome can be settled");
+        let ended = if wait.is_some() && self.resumes(&recorded) {
+            recorded.park(now)
+        } else {
+            recorded.settle(now).expect("a live attempt with an outcome can be settled")
+        };
         let next = work.clone().finish(ended.id, after, now).expect("the live attempt is its Work's own");
         tx.update_execution(&ended, read)?;
         tx.update_work(&next, &work)?;
@@ -323,7 +357,33 @@ impl Step<'_> {
         *self.freed.entry(work.scope.clone()).or_default() += 1;
         self.done.announced |= announce::turn_ended(tx, self.active, proposed.event, &next, &ended, result)?;
         self.done.ended.push(result.outcome);
+        if let Some(wait) = wait {
+            self.done.armed += u64::from(park::register(tx, &wait)?);
+            let woken = fact::registered(tx, self.active, &wait, proposed.woken)?;
+            self.done.ready |= woken.ready;
+            self.done.announced |= woken.announced;
+        }
         Ok(())
+    }
+
+    /// Whether the executor of an attempt can go on from a Wait.
+    fn resumes(&self, execution: &Execution) -> bool {
+        let executor = self.runtime.registry().executor(&execution.executor);
+        executor.is_some_and(|executor| executor.capabilities().resumes)
+    }
+}
+
+/// Keeps what an attempt reported; of a resumed one, with what its earlier turns had used.
+fn keep(tx: &mut dyn Tx, execution: &Execution, result: TurnResult) -> Result<(), StoreError> {
+    if execution.turn.number == 1 {
+        return tx.insert_turn_result(execution.id, &result);
+    }
+    match tx.turn_result(execution.id)? {
+        Some(earlier) => tx.replace_turn_result(execution.id, &result.after(earlier)),
+        None => Err(StoreError::Corrupt {
+            table: "turn_result",
+            reason: "an earlier turn without one".to_owned(),
+        }),
     }
 }
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 use domain::capacity::Blocker;
 use domain::causal::Origin;
 use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
-use domain::execution::Execution;
+use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, Generation, WorkId};
 use domain::intent::IntentKind;
-use domain::retry::RETRY_REQUESTED;
+use domain::retry::{Eligibility, RETRY_REQUESTED};
 use domain::store::{ExecutionFilter, Priority, StoreError, Tx};
 use domain::text::{DeliveryId, EventType, ExecutorName, SourceName};
-use domain::work::{Queue, WorkRefusal, WorkState};
+use domain::work::{Queue, Work, WorkRefusal, WorkState};
 use extension::Stopped;
 use thiserror::Error;
 use tokio::task::JoinSet;
@@ -28,7 +28,7 @@ use crate::node::Runtime;
 use crate::order;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain};
-use crate::wake;
+use crate::wake::{self, fact};
 
 /// How long a run that could not be stopped is left alone before the next try.
 pub(crate) const STOP_AGAIN: Duration = Duration::from_secs(30);
@@ -81,17 +81,24 @@ impl Runtime {
                 let work = tx.work(id)?.ok_or(ControlError::UnknownWork(id))?;
                 let next = work.clone().cancel(now)?;
                 let mut ended = None;
-                if let WorkState::Running { execution } = work.state
+                let mut had_room = work.queue == Queue::Runnable;
+                if let Some(execution) = live_of(tx, &work)?
                     && let Some(read) = tx.execution(execution)?
                     && let Ok(execution) = read.clone().cancel(now)
                 {
                     tx.update_execution(&execution, &read)?;
+                    had_room |= read.state != ExecutionState::Parked;
                     ended = Some(execution);
                 }
                 tx.update_work(&next, &work)?;
                 tx.delete_timers_of(id)?;
+                if let Some(wait) = work.state.waits_for()
+                    && let Some(wait) = tx.wait(wait)?.and_then(|wait| wait.cancel(now))
+                {
+                    tx.end_wait(&wait)?;
+                }
                 // A Work in the queue may have been offered the only room there is.
-                if ended.is_some() || work.queue == Queue::Runnable {
+                if had_room {
                     schedule::room_freed(tx, &work.scope, 1)?;
                 }
                 Ok::<_, ControlError>(ended)
@@ -121,6 +128,34 @@ impl Runtime {
         self.hints().schedule.notify_one();
         self.hints().committed();
         Ok(acceptance)
+    }
+
+    /// Lets a held Work go on. What its hold kept back is accepted on the operator's word, and needs no room in a
+    /// chain.
+    ///
+    /// # Errors
+    /// [`ControlError`]; then nothing has changed.
+    pub async fn release(&self, id: WorkId) -> Result<Work, ControlError> {
+        let proposed = self
+            .store()
+            .ids(|maker, now| fact::Proposed { timeout: maker.event(now), woken: maker.event(now) });
+        let active = self.generations().active();
+        let released = self
+            .store()
+            .transact("work_release", move |tx| {
+                let work = tx.work(id)?.ok_or(ControlError::UnknownWork(id))?;
+                let next = work.clone().release(tx.now())?;
+                tx.update_work(&next, &work)?;
+                if let Some(wait) = next.state.waits_for() {
+                    fact::released(tx, &active, wait, proposed)?;
+                }
+                Ok::<_, ControlError>(tx.work(id)?.unwrap_or(next))
+            })
+            .await?;
+        self.hints().route.notify_one();
+        self.hints().schedule.notify_one();
+        self.hints().committed();
+        Ok(released)
     }
 
     /// Applies a configuration text as the next generation.
@@ -176,9 +211,19 @@ impl Runtime {
             // They all come back.
             Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
             // No configuration brings them back.
-            Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Stopping(_) => 0,
+            Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) | Blocker::Stopping(_) => 0,
         }
     }
+}
+
+/// The attempt of a Work that has not ended: the one that runs, or the one that is parked.
+fn live_of(tx: &mut dyn Tx, work: &Work) -> Result<Option<ExecutionId>, StoreError> {
+    Ok(match (work.state, work.eligibility) {
+        (WorkState::Running { execution }, _) => Some(execution),
+        (WorkState::Waiting { wait }, _) => tx.wait(wait)?.map(|wait| wait.execution),
+        (_, Eligibility::Woken { resumes, .. }) => resumes,
+        (WorkState::Ready | WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => None,
+    })
 }
 
 fn retry(
@@ -198,9 +243,9 @@ fn retry(
     let newest = ExecutionFilter { work: Some(id), ..ExecutionFilter::default() };
     let last = tx.executions(&newest, 1)?.into_iter().next();
     let last = last.filter(|last| last.state.may_be_repeated());
-    let last = last.ok_or(WorkRefusal::NothingToRetry)?;
     let (sequence, now) = (tx.next_sequence(), tx.now());
-    let next = work.clone().retry_requested(last.id, sequence, now)?;
+    let next = work.clone().retry_requested(last.as_ref().map(|last| last.id), sequence, now)?;
+    let last = last.expect("a Work without a run to repeat is refused");
     let delivery = Delivery {
         id: proposed,
         source,

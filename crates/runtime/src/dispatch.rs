@@ -14,6 +14,7 @@ use domain::execution::{Execution, ExecutionState};
 use domain::id::{ExecutionId, Incarnation, Sequence};
 use domain::intent::{ANSWER_TIME_MAX, Answer, Intent, IntentKind};
 use domain::store::{StoreError, Tx};
+use domain::time::Timestamp;
 use extension::{EventView, Injected, Injection, InputView};
 
 use crate::caught::{Panicked, caught};
@@ -169,9 +170,8 @@ fn send(
     let corrupt = |reason: &str| StoreError::Corrupt { table: "intent", reason: reason.to_owned() };
     let execution = tx.execution(execution)?.ok_or_else(|| corrupt("names no run"))?;
     let open = "what is due is neither settled nor sent";
-    if execution.state.is_terminal() || execution.outcome.is_some() {
-        let stale = read.clone().stale().expect(open).because("the run ended before it was delivered");
-        tx.update_intent(&stale, &read)?;
+    if let Some(why) = over(&execution, me, now) {
+        tx.update_intent(&read.clone().stale().expect(open).because(why), &read)?;
         return Ok(None);
     }
     let held = execution.lease.is_some_and(|lease| lease.owner == me && lease.is_live(now));
@@ -185,6 +185,19 @@ fn send(
     let event = tx.event_at(sequence)?.ok_or_else(|| corrupt("names no event"))?;
     let payload = tx.payload(sequence)?;
     Ok(Some(Order { intent, execution, event, payload }))
+}
+
+/// Why an attempt is past the turn that an order was for.
+fn over(execution: &Execution, me: Incarnation, now: Timestamp) -> Option<&'static str> {
+    if execution.state.is_terminal() || execution.outcome.is_some() {
+        return Some("the run ended before it was delivered");
+    }
+    if execution.state == ExecutionState::Parked {
+        return Some("the run was parked before it was delivered");
+    }
+    // Only a later turn can be another process's while this one lives, and that one began with all there was.
+    let elsewhere = execution.lease.is_some_and(|lease| lease.owner != me && lease.is_live(now));
+    elsewhere.then_some("the run went on elsewhere before it was delivered")
 }
 
 /// What came of asking an executor, with the words for it.

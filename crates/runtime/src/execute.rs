@@ -17,7 +17,7 @@ use domain::outcome::TurnResult;
 use domain::scope::Binding;
 use domain::store::{Recovered, StoreError};
 use domain::text::WorkKind;
-use extension::{Executor, RunError, Secret, Segment, Stopped};
+use extension::{Executor, ResumeRequest, RunError, Secret, Segment, Stopped};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -201,10 +201,17 @@ async fn launch(runtime: Runtime, claim: Claimed, given: Option<Given>) {
             Err(error) => return give_up(&runtime, &execution, grant, &error),
         },
     };
+    let remaining = execution.remaining(runtime.store().now());
     let request = request::build(&execution, kind, given, &equipment);
     let host = pin::Host { runtime: runtime.clone(), execution: execution.id, grant };
-    let run = equipment.executor.run(request, &host);
-    follow(&runtime, &execution, grant, &equipment, execution.timeout, run).await;
+    let run = match execution.turn.resumed_by {
+        None => equipment.executor.run(request, &host),
+        Some(woken_by) => {
+            let session = execution.turn.session.as_ref().map(|session| session.as_bytes().to_vec());
+            equipment.executor.resume(ResumeRequest { request, woken_by, session }, &host)
+        }
+    };
+    follow(&runtime, &execution, grant, &equipment, remaining, run).await;
 }
 
 /// The store failed before the executor was called. The lease ends and recovery begins again.

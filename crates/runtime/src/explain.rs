@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domain::causal::Bounds;
 use domain::delivery::{self, Delivery};
 use domain::event::{Event, Key, Payload};
-use domain::id::{EventId, IdMaker, Sequence, WorkId};
+use domain::id::{EventId, Sequence, WorkId};
 use domain::lane::LaneId;
 use domain::route::{ActivePolicy, CheckpointOutcome, RouteAnswer, RouteEffect};
 use domain::scope::Settings;
@@ -20,6 +20,7 @@ use crate::node::Runtime;
 use crate::route::Candidate;
 use crate::route::apply::{self, Decided, Matched, Verdict};
 use crate::route::evaluate;
+use crate::wake::fact;
 
 /// Which Event is asked about.
 #[derive(Debug, Clone)]
@@ -155,7 +156,7 @@ impl Runtime {
         {
             return Err(AcceptError::UnknownScope(delivery.scope.clone()));
         }
-        let proposed = self.store().ids(IdMaker::work);
+        let proposed = self.store().ids(|maker, now| (maker.work(now), maker.event(now)));
         let bounds = match &subject {
             Subject::Described(delivery) => active.bounds(&delivery.scope),
             // What is accepted has its own.
@@ -180,7 +181,10 @@ impl Runtime {
         };
         Ok(Some(match decision.answer {
             RouteAnswer::Unmatched => {
-                Explanation { asked: asked(None), route: None, fate: Fate::Unmatched, event }
+                let asked = asked(None);
+                let candidate = item.candidate;
+                let fate = self.store().read("explain", move |tx| unmatched(tx, &candidate)).await?;
+                Explanation { asked, route: None, fate, event }
             }
             RouteAnswer::Failed { route, code, reason } => {
                 let asked = asked(Some((&route, Answered::Failed)));
@@ -203,7 +207,7 @@ fn candidate(
     tx: &mut dyn Snapshot,
     subject: Subject,
     bounds: Bounds,
-    proposed: WorkId,
+    (proposed, woken): (WorkId, EventId),
 ) -> Result<Option<Candidate>, AcceptError> {
     let (event, payload) = match subject {
         Subject::Described(delivery) => {
@@ -220,7 +224,15 @@ fn candidate(
     };
     let work = apply::work_of(tx, &event)?;
     let lane = LaneId::of_event(&event);
-    Ok(Some(Candidate { event, payload, lane, work, proposed }))
+    Ok(Some(Candidate { event, payload, lane, work, proposed, woken }))
+}
+
+/// What becomes of an Event that no route matches: a Work may wait for it.
+fn unmatched(tx: &mut dyn Snapshot, candidate: &Candidate) -> Result<Fate, StoreError> {
+    let Some(wait) = fact::waited_for(tx, &candidate.event)? else { return Ok(Fate::Unmatched) };
+    let because = Some((Code::known(fact::WAITED_FOR), fact::waited_for_in_words()));
+    let (outcome, work) = (CheckpointOutcome::Routed, Some(wait.work));
+    Ok(Fate::Decided { outcome, work, creates: false, keys: Vec::new(), because })
 }
 
 fn fate(tx: &mut dyn Snapshot, candidate: &Candidate, matched: &Matched) -> Result<Fate, StoreError> {

@@ -97,6 +97,7 @@ impl ActiveGeneration {
                 let prepared = handler.prepare(&route.config).map_err(|problems| {
                     problem(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
                 })?;
+                can(&scope, route, registry).map_err(problem)?;
                 routes.push(ActiveRoute { route: route.clone(), prepared });
             }
             active.insert(name, ActiveScope { scope, routes });
@@ -133,6 +134,21 @@ impl ActiveGeneration {
     pub fn scope(&self, name: &ScopeName) -> Option<&ActiveScope> {
         self.scopes.get(name)
     }
+}
+
+/// Whether what a route orders of a run can be carried out by the executor that its binding runs, or has a fallback.
+// Spec: unsupported_policy_explicit_fallback
+fn can(scope: &EffectiveScope, route: &Route, registry: &Registry) -> Result<(), String> {
+    let Some(order) = route.active_policy.order().filter(|_order| route.fallbacks.unsupported.is_none())
+    else {
+        return Ok(());
+    };
+    let binding = route.binding.as_ref().and_then(|binding| scope.bindings.get(binding));
+    let executor = binding.and_then(|binding| registry.executor(&binding.executor));
+    if executor.is_some_and(|executor| executor.capabilities().controls().allow(order)) {
+        return Ok(());
+    }
+    Err(format!("the executor of its binding cannot {} a run; set a `fallback`", order.as_str()))
 }
 
 /// The generations that this process knows.

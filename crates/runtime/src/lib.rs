@@ -22,6 +22,7 @@ pub mod schedule;
 pub mod execute;
 pub mod dispatch;
 pub mod complete;
+pub mod park;
 pub mod wake;
 pub mod recover;
 pub mod control;

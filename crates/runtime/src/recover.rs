@@ -10,7 +10,6 @@
 //! person cancels them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::execution::Execution;
 use domain::id::{ExecutionId, Incarnation};
@@ -148,7 +147,7 @@ async fn recover(runtime: Runtime, execution: Execution, grant: Grant) {
         Recovery::Finished(result) => conclude(&runtime, &execution, grant, result, Recovered::Finished),
         Recovery::Alive => match adopt(&runtime, execution.id, grant).await {
             Ok(()) => {
-                let remaining = remaining(&runtime, &execution);
+                let remaining = execution.remaining(runtime.store().now());
                 let run = equipment.executor.observe(segment);
                 execute::follow(&runtime, &execution, grant, &equipment, remaining, run).await;
             }
@@ -193,10 +192,6 @@ fn hold(runtime: &Runtime, execution: &Execution, grant: Grant, reason: Option<&
     let reason = reason.unwrap_or("no reason was given");
     tracing::error!(execution = %execution.id, reason, "a run cannot be verified and is held");
     runtime.abandon(execution.id, grant);
-}
-
-fn remaining(runtime: &Runtime, execution: &Execution) -> Duration {
-    execution.deadline_at.map_or(execution.timeout, |at| at.since(runtime.store().now()))
 }
 
 /// Hands on the result of an attempt that has ended, to be counted where it is written.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::event::{Event, Payload};
-use domain::id::{IdMaker, Sequence, WorkId};
+use domain::id::{EventId, Sequence, WorkId};
 use domain::lane::LaneId;
 use domain::ownership::Tenure;
 use domain::store::{Snapshot, StoreError, Tx, Unrouted};
@@ -23,6 +23,7 @@ use crate::stage::{self, Chain, Progress, Stage, StageError};
 
 pub(crate) mod apply;
 pub(crate) mod evaluate;
+mod waited;
 
 use apply::{Applied, Item};
 use evaluate::Asked;
@@ -52,6 +53,8 @@ pub(crate) struct Candidate {
     pub(crate) work: Option<Work>,
     /// An id for a Work it may create.
     pub(crate) proposed: WorkId,
+    /// An id for what bridges from it to a turn that it may wake.
+    pub(crate) woken: EventId,
 }
 
 impl Route {
@@ -78,9 +81,10 @@ impl Route {
             if self.asked.len() >= ASKED_MAX {
                 break;
             }
-            let proposed = self.runtime.store().ids(IdMaker::work);
+            let (proposed, woken) =
+                self.runtime.store().ids(|maker, now| (maker.work(now), maker.event(now)));
             let sequence = event.sequence;
-            let candidate = Candidate { event, payload, lane, work, proposed };
+            let candidate = Candidate { event, payload, lane, work, proposed, woken };
             match evaluate::evaluate(&self.runtime, &active, candidate).await {
                 Asked::Now(item) => items.push(*item),
                 Asked::Later(answer) => {
@@ -147,7 +151,9 @@ impl Stage for Route {
 
 impl Route {
     async fn apply(&self, tenure: Tenure, items: Arc<[Item]>, crowded: bool) -> Result<Applied, StoreError> {
-        self.runtime.transact_owned("route", tenure, move |tx| apply::apply(tx, &items, crowded)).await
+        let active = self.runtime.generations().active();
+        let body = move |tx: &mut dyn Tx| apply::apply(tx, &active, &items, crowded);
+        self.runtime.transact_owned("route", tenure, body).await
     }
 
     /// The same in a transaction for each, so that one that fails by a bug of ours is set aside by itself.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::capacity::Blocker;
-use domain::execution::{Execution, ExecutionState};
+use domain::execution::{Execution, ExecutionState, Resumption, Turn};
 use domain::id::{Epoch, ExecutionId, Generation, Incarnation, WorkId};
 use domain::lease::{Grant, Lease};
 use domain::ownership::Tenure;
@@ -18,6 +18,7 @@ use domain::store::{StoreError, Tx};
 use domain::text::ScopeName;
 use domain::work::{Queue, Work, WorkState};
 
+use crate::announce;
 use crate::execute::Claimed;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
@@ -155,6 +156,7 @@ impl Step<'_> {
                 (WorkState::Ready, Queue::Idle | Queue::Blocked(_))
                 | (
                     WorkState::Running { .. }
+                    | WorkState::Waiting { .. }
                     | WorkState::Completed
                     | WorkState::Failed
                     | WorkState::Cancelled,
@@ -181,17 +183,26 @@ impl Step<'_> {
             self.done.blocked += tx.block_runnable(&work.scope, &full, MOVED_AT_ONCE)?;
             return Ok(());
         }
-        let trigger = match work.eligibility {
+        let (trigger, woken) = match work.eligibility {
             // What ended the wait after a failure comes first, whatever arrived meanwhile.
-            Eligibility::Due { event, .. } => tx.input(work.id, event)?,
+            Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
+            Eligibility::Woken { wait, event, .. } => (tx.input(work.id, event)?, Some(wait)),
             Eligibility::Clear
             | Eligibility::Backoff { .. }
             | Eligibility::Exhausted { .. }
-            | Eligibility::Stopping { .. } => tx.pending_inputs(work.id, 1)?.into_iter().next(),
+            | Eligibility::Stopping { .. } => (tx.pending_inputs(work.id, 1)?.into_iter().next(), None),
         };
         let Some(trigger) = trigger else {
             return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
         };
+        let cause = match woken {
+            Some(wait) => announce::of_wait(tx, wait)?.map_or(trigger.event, |bridge| bridge.id),
+            None => trigger.event,
+        };
+        if let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility {
+            let by = Resumption { winner: trigger.event, cause };
+            return self.resume(tx, &work, parked, by);
+        }
         let Some(binding) = scope.bindings.get(&trigger.binding) else {
             return self.block(tx, &work, Blocker::Unconfigured(work.scope.clone()));
         };
@@ -216,6 +227,7 @@ impl Step<'_> {
             controls: active.controls(&binding.executor),
             deadline_at: None,
             handle: None,
+            turn: Turn::first(cause),
             outcome: None,
             claimed_at: now,
             started_at: None,
@@ -227,11 +239,38 @@ impl Step<'_> {
         let last = tx.last_sequence();
         tx.consume_inputs(work.id, last, execution)?;
         tx.update_work(&next, &work)?;
-        self.room.insert(work.scope.clone(), room - 1);
-        let grant = Grant { owner: self.owner, epoch: claimed.epoch };
-        let kind = work.kind;
-        self.done.claimed.push(Claimed { execution: Arc::new(claimed), kind, grant });
+        self.started(work, claimed);
         Ok(())
+    }
+
+    /// Claims a parked attempt for its next turn, under the configuration that it is pinned to.
+    fn resume(
+        &mut self,
+        tx: &mut dyn Tx,
+        work: &Work,
+        parked: ExecutionId,
+        by: Resumption,
+    ) -> Result<(), StoreError> {
+        let corrupt = |reason: &str| StoreError::Corrupt { table: "work", reason: reason.to_owned() };
+        let read = tx.execution(parked)?.ok_or_else(|| corrupt("goes on with no run"))?;
+        let next = read.clone().resume(self.owner, by, tx.now());
+        let next = next.map_err(|_fenced| corrupt("goes on with a run that is not parked"))?;
+        let (woken, _execution) = work.clone().resume().expect("a woken Work can go on");
+        tx.update_execution(&next, &read)?;
+        let last = tx.last_sequence();
+        tx.consume_batch(work.id, last, parked, next.turn.number)?;
+        tx.update_work(&woken, work)?;
+        self.started(work.clone(), next);
+        Ok(())
+    }
+
+    /// Takes the room of an attempt that was claimed, and hands the claim on.
+    fn started(&mut self, work: Work, claimed: Execution) {
+        if let Some(room) = self.room.get_mut(&work.scope) {
+            *room = room.saturating_sub(1);
+        }
+        let grant = Grant { owner: self.owner, epoch: claimed.epoch };
+        self.done.claimed.push(Claimed { execution: Arc::new(claimed), kind: work.kind, grant });
     }
 
     fn room(&mut self, tx: &mut dyn Tx, scope: &EffectiveScope) -> Result<u32, StoreError> {
@@ -240,7 +279,9 @@ impl Step<'_> {
         }
         let limit = scope.settings.concurrency;
         let live = tx.count_live(&scope.name, limit)?;
-        Ok(limit.saturating_sub(live))
+        let room = limit.saturating_sub(live);
+        self.room.insert(scope.name.clone(), room);
+        Ok(room)
     }
 
     fn block(&mut self, tx: &mut dyn Tx, work: &Work, blocker: Blocker) -> Result<(), StoreError> {

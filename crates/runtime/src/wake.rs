@@ -1,7 +1,7 @@
 //! Waking: from a timer that is due to the Event it becomes, and what that makes of its Work.
 //!
 //! *Reads* timers that are due. *Decides* in `domain::retry` and `domain::work` whether the failure that armed
-//! one is still what its Work waits out. *Writes* the Event with its checkpoint, the Work and the timer's end
+//! one is still what its Work waits out, and in `domain::wait` what ends a Wait. *Writes* the Event with its checkpoint, the Work and the timer's end
 //! together, so that a timer fires once; or, where its chain may not go further, the refusal's record and the
 //! end of the wait. *Afterwards* hints scheduling.
 
@@ -11,7 +11,7 @@ use domain::causal::Origin;
 use domain::delivery::{AcceptFacts, CORE_SOURCE, Delivery};
 use domain::event::Payload;
 use domain::execution::Execution;
-use domain::id::{EventId, ExecutionId, Sequence, TimerId};
+use domain::id::{EventId, ExecutionId, Sequence};
 use domain::input::Input;
 use domain::ownership::Tenure;
 use domain::retry::{RETRY_DUE, RETRY_REQUESTED};
@@ -26,6 +26,10 @@ use crate::causal::{self, Derived};
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::stage::{self, Chain, Progress, Stage, StageError};
+
+pub(crate) mod fact;
+
+use fact::{Due, Proposed};
 
 /// The waking stage.
 #[derive(Debug)]
@@ -45,13 +49,17 @@ struct Woken {
     fired: u64,
     refused: u64,
     stale: u64,
+    behind: u64,
+    announced: bool,
 }
 
 impl Woken {
-    const fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: &Self) {
         self.fired += other.fired;
         self.refused += other.refused;
         self.stale += other.stale;
+        self.behind += other.behind;
+        self.announced |= other.announced;
     }
 }
 
@@ -83,9 +91,12 @@ impl Stage for Wake {
         if woken.fired > 0 {
             runtime.hints().schedule.notify_one();
         }
+        if woken.announced || woken.behind > 0 {
+            runtime.hints().route.notify_one();
+        }
         runtime.hints().committed();
         // One that cannot be fired is due still, and must not be asked for in a tight loop.
-        let moved = woken.fired + woken.refused + woken.stale > 0;
+        let moved = woken.fired + woken.refused + woken.stale + woken.behind > 0;
         Ok(if moved { Progress::Advanced } else { Progress::Idle { due_at: next } })
     }
 }
@@ -94,14 +105,16 @@ impl Wake {
     async fn fire(&self, tenure: Tenure, due: Arc<[Timer]>) -> Result<Woken, StoreError> {
         let runtime = &self.runtime;
         let count = due.len();
-        let proposed: Vec<EventId> =
-            runtime.store().ids(|maker, now| (0..count).map(|_| maker.event(now)).collect());
+        let proposed: Vec<Proposed> = runtime.store().ids(|maker, now| {
+            let one = |_| Proposed { timeout: maker.event(now), woken: maker.event(now) };
+            (0..count).map(one).collect()
+        });
         let active = runtime.generations().active();
         runtime
             .transact_owned("wake", tenure, move |tx| {
                 let mut woken = Woken::default();
-                for (timer, event) in due.iter().zip(&proposed) {
-                    fire(tx, &active, timer.id, timer.kind, *event, &mut woken)?;
+                for (timer, proposed) in due.iter().zip(&proposed) {
+                    fire(tx, &active, timer, *proposed, &mut woken)?;
                 }
                 Ok(woken)
             })
@@ -127,17 +140,39 @@ impl Wake {
 fn fire(
     tx: &mut dyn Tx,
     active: &ActiveGeneration,
-    timer: TimerId,
-    kind: TimerKind,
-    proposed: EventId,
+    timer: &Timer,
+    proposed: Proposed,
     woken: &mut Woken,
 ) -> Result<(), StoreError> {
     // Gone means fired or disarmed since it was read.
-    if !tx.delete_timer(timer)? {
+    if !tx.delete_timer(timer.id)? {
         woken.stale += 1;
         return Ok(());
     }
-    let TimerKind::Retry { failed } = kind;
+    match timer.kind {
+        TimerKind::Retry { failed } => fire_retry(tx, active, failed, proposed.timeout, woken),
+        TimerKind::Wait { wait } => {
+            match fact::due(tx, active, timer, wait, proposed)? {
+                Due::Fired(ended) => {
+                    woken.fired += u64::from(!ended.refused);
+                    woken.refused += u64::from(ended.refused);
+                    woken.announced |= ended.announced;
+                }
+                Due::Behind => woken.behind += 1,
+                Due::Stale => woken.stale += 1,
+            }
+            Ok(())
+        }
+    }
+}
+
+fn fire_retry(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    failed: ExecutionId,
+    proposed: EventId,
+    woken: &mut Woken,
+) -> Result<(), StoreError> {
     let corrupt = |reason: &str| StoreError::Corrupt { table: "timer", reason: reason.to_owned() };
     let failed = tx.execution(failed)?.ok_or_else(|| corrupt("names no run"))?;
     let work = tx.work(failed.work)?.ok_or_else(|| corrupt("names no Work"))?;
@@ -150,7 +185,7 @@ fn fire(
     let delivery = due_delivery(proposed, &work, &failed);
     let facts = AcceptFacts {
         target: Some(work.clone()),
-        parent: tx.event(failed.trigger)?,
+        parent: tx.event(failed.turn.cause)?,
         ..AcceptFacts::new(active.bounds(&work.scope))
     };
     match causal::derive(tx, &delivery, &facts)? {
@@ -197,7 +232,7 @@ fn due_delivery(id: EventId, work: &Work, failed: &Execution) -> Delivery {
         work: Some(work.id),
         occurred_at: None,
         payload: retry_payload(work, failed),
-        origin: Origin::Derived { parent: failed.trigger, emitted_by: None },
+        origin: Origin::Derived { parent: failed.turn.cause, emitted_by: None },
     }
 }
 

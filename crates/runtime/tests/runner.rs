@@ -20,8 +20,11 @@ mod runner {
     mod poison;
     mod room;
     mod shuffle;
+    mod wait;
     mod wake;
+    mod woken;
     mod recover;
     mod retry;
     mod route;
+    mod specification;
 }

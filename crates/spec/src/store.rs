@@ -26,6 +26,7 @@ mod start;
 mod timer;
 mod together;
 mod transaction;
+mod wait;
 mod work;
 
 pub use self::access::*;
@@ -42,6 +43,7 @@ pub use self::route::*;
 pub use self::start::*;
 pub use self::timer::*;
 pub use self::transaction::*;
+pub use self::wait::*;
 pub use self::work::*;
 
 /// A store under test. Each case gets one of its own, empty.
@@ -127,6 +129,16 @@ macro_rules! for_each_store_case {
             attempt_has_one_intent_for_an_event
             stale_intent_is_refused
             one_input_is_consumed_by_itself
+            wait_reads_back_as_written
+            work_has_one_active_wait
+            wait_ends_once
+            wait_list_filters_and_pages
+            wait_timer_reads_back_as_written
+            events_of_a_key_follow_a_sequence
+            parked_attempt_goes_on
+            batch_of_a_turn_stands_apart
+            result_of_a_later_turn_replaces_it
+            held_works_are_listed
             record_is_replaced_under_its_key
             records_are_listed_by_their_keys
             no_generation_is_in_force_at_first

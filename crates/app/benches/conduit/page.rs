@@ -33,6 +33,8 @@ pub(crate) async fn run(setting: &Setting, report: &mut Report) {
         ("page: the same, past 7 days", "/?span=7d", 100.0),
         ("page: the same, a search that finds nothing", "/?q=no+such+run", 100.0),
         ("page: the same, failed runs only", "/?state=failed", 100.0),
+        ("page: the list of Events, 10,000 in the store", "/events", 100.0),
+        ("page: the list of Works, each with 100 runs", "/work", 100.0),
         ("page: a run with a log of 100 MB", shown.as_str(), 300.0),
         ("page: the end of a log of 100 MB", log.as_str(), 300.0),
     ] {
@@ -94,10 +96,12 @@ fn fill(path: &Path) {
         ),
         format!(
             "INSERT INTO execution (id, work, scope, attempt, state, epoch, recovering, trigger, trigger_sequence,
-                binding, executor, generation, timeout, outcome, claimed_at, started_at, ended_at, unstopped, host, controls)
+                binding, executor, generation, timeout, turn, cause, used, outcome, claimed_at, started_at, ended_at,
+                unstopped, host, controls)
              SELECT 10000000 + i, 10000001 + i % {works}, 'bench', 1 + i / {works},
                 CASE WHEN i % 97 = 0 THEN 7 ELSE 4 END, 1, 0, 10000000 + i, 10000000 + i, 'bench', 'shell', 1,
-                3600000000, CASE WHEN i % 97 = 0 THEN 3 ELSE 0 END, at - 30000000, at - 30000000, at, 0, 0, 0
+                3600000000, 1, 10000000 + i, 0, CASE WHEN i % 97 = 0 THEN 3 ELSE 0 END, at - 30000000,
+                at - 30000000, at, 0, 0, 0
              FROM number"
         ),
         "INSERT INTO turn_result (execution, body)

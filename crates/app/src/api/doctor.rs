@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::store::{Snapshot, StoreError, WorkFilter};
+use domain::store::{Snapshot, StoreError, WaitFilter, WorkFilter};
+use domain::timer::{Timer, TimerKind};
+use domain::wait::Wait;
 use domain::work::{Queue, Work, WorkState};
 use extension::Secrets as _;
 
@@ -216,6 +218,17 @@ fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
             }
         }
     }
+    // By their Waits, for there is an index of those that go on.
+    let active = WaitFilter { active: true, ..WaitFilter::default() };
+    for wait in tx.waits(&active, LOOKED_AT_MAX)? {
+        looked_at += 1;
+        let Some(work) = tx.work(wait.work)? else { continue };
+        let reason = match work.state.waits_for() {
+            Some(waits_for) if waits_for == wait.id => waits_for_nothing(tx, &wait, &work)?,
+            Some(_) | None => Some("it has a Wait and does not wait"),
+        };
+        movers.extend(reason.map(|reason| format!("{}: {reason}", work.id)));
+    }
     Ok(Look { lanes, unstopped, stranded, movers, looked_at })
 }
 
@@ -234,8 +247,26 @@ fn stands_still(tx: &mut dyn Snapshot, work: &Work) -> Result<Option<&'static st
                 (run.lease.is_none() && run.outcome.is_none()).then_some("nobody speaks for its run")
             }
         },
-        (WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => None,
+        // Those are looked at by their Waits.
+        (WorkState::Waiting { .. } | WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => {
+            None
+        }
     })
+}
+
+/// Why nothing will end the Wait of a Work.
+fn waits_for_nothing(
+    tx: &mut dyn Snapshot,
+    wait: &Wait,
+    work: &Work,
+) -> Result<Option<&'static str>, StoreError> {
+    // A key brings it on, and a hold is an operator's.
+    if !wait.keys.is_empty() || work.hold.is_some() {
+        return Ok(None);
+    }
+    let timers = tx.timers_of(work.id, LOOKED_AT_MAX)?;
+    let its = |timer: &Timer| timer.kind == TimerKind::Wait { wait: wait.id };
+    Ok((!timers.iter().any(its)).then_some("its Wait has no key and no timer"))
 }
 
 impl Look {

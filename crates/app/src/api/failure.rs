@@ -202,6 +202,12 @@ impl From<ControlError> for Failure {
                 | WorkRefusal::Ineligible
                 | WorkRefusal::Stopping
                 | WorkRefusal::StaleRetry
+                | WorkRefusal::Waiting
+                | WorkRefusal::NotWaiting
+                | WorkRefusal::Parked
+                | WorkRefusal::NotParked
+                | WorkRefusal::Held
+                | WorkRefusal::NotHeld
                 | WorkRefusal::NothingToRetry,
             ) => ErrorCode::WorkConflict,
         };

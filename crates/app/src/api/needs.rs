@@ -85,6 +85,7 @@ fn failed_too_often(tx: &mut dyn Snapshot, work: &Work) -> Result<ExhaustedBody,
             Eligibility::Clear
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
+            | Eligibility::Woken { .. }
             | Eligibility::Stopping { .. } => String::new(),
         },
         since: work.queued_at.to_string(),
@@ -96,9 +97,13 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
     let mut held = Vec::new();
     for (blocker, works) in tx.blockers(WORKS_MAX)? {
         match blocker {
-            // Room appears by itself, a wait ends by itself, and who failed too often, or has yet to stop, is told
-            // about elsewhere.
-            Blocker::ScopeFull(_) | Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Stopping(_) => {
+            // Room appears by itself, a wait ends by itself, and who failed too often, is held, or has yet to stop, is
+            // told about apart.
+            Blocker::ScopeFull(_)
+            | Blocker::Backoff(_)
+            | Blocker::Exhausted(_)
+            | Blocker::Held(_)
+            | Blocker::Stopping(_) => {
                 continue;
             }
             Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => {}
@@ -111,6 +116,16 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
             work: first.to_string(),
             keys: tx.keys_of(first)?.iter().map(KeyBody::from).collect(),
             since: work.queued_at.to_string(),
+        });
+    }
+    let released_by_hand = tx.held(COUNTED_MAX)?;
+    if let (Some(work), Ok(works)) = (released_by_hand.first(), u32::try_from(released_by_hand.len())) {
+        held.push(HeldBody {
+            reason: Blocker::Held(work.scope.clone()).to_string(),
+            works,
+            work: work.id.to_string(),
+            keys: tx.keys_of(work.id)?.iter().map(KeyBody::from).collect(),
+            since: work.hold.as_ref().map_or(work.queued_at, |hold| hold.since).to_string(),
         });
     }
     Ok(held)

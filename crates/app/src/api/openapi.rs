@@ -11,7 +11,7 @@ use super::wire::{
     AcceptedBody, AgainBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody,
     EventBody, ExplainBody, ExplanationBody, HealthBody, InjectBody, LoginCodeBody, NeedsBody, OrderedBody,
     Page, PlanBody, Problem, RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody,
-    TimelineBody, WhyBody, WorkBody,
+    TimelineBody, TimerBody, WaitBody, WhyBody, WorkBody,
 };
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
@@ -231,6 +231,13 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
         Operation::ListWork => answers!(g, "listWork", "List Works, newest first", Page<WorkBody>),
         Operation::ShowWork => answers!(g, "showWork", "Show a Work with its pending input", WorkBody),
         Operation::CancelWork => answers!(g, "cancelWork", "Cancel a Work and its live run", CancelledBody),
+        Operation::ReleaseWork => answers!(g, "releaseWork", "Let a Work go on that is held", WorkBody),
+        Operation::ListWaits => {
+            answers!(g, "listWaits", "List what Works wait for, newest first", Page<WaitBody>)
+        }
+        Operation::ListTimers => {
+            answers!(g, "listTimers", "List the timers to come, the next one first", Page<TimerBody>)
+        }
         Operation::ListRuns => {
             answers!(g, "listRuns", "List runs, newest first; a search looks at the newest 10,000", RunPage)
         }

@@ -144,6 +144,8 @@ pub(crate) enum Cursor {
     Scopes,
     LiveRuns,
     Starts,
+    Waits,
+    Timers,
 }
 
 impl Cursor {
@@ -156,6 +158,8 @@ impl Cursor {
             Self::Scopes => 's',
             Self::LiveRuns => 'l',
             Self::Starts => 'd',
+            Self::Waits => 'p',
+            Self::Timers => 't',
         }
     }
 }

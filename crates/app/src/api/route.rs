@@ -21,6 +21,9 @@ pub(crate) enum Operation {
     RetryWork,
     InterruptWork,
     InjectWork,
+    ReleaseWork,
+    ListWaits,
+    ListTimers,
     ListRuns,
     Timeline,
     Needs,
@@ -78,7 +81,7 @@ pub(crate) const fn delete<O: Copy>(path: &'static str, operation: O) -> Route<O
 const EMIT: &str = "/v1/events";
 
 /// Every route.
-pub(crate) static ROUTES: [Route; 33] = [
+pub(crate) static ROUTES: [Route; 36] = [
     Route { method: Method::POST, path: EMIT, operation: Operation::EmitEvent, query: &["scope"] },
     get(
         EMIT,
@@ -98,6 +101,13 @@ pub(crate) static ROUTES: [Route; 33] = [
     post("/v1/work/{id}/retry", Operation::RetryWork),
     post("/v1/work/{id}/interrupt", Operation::InterruptWork),
     post("/v1/work/{id}/inject", Operation::InjectWork),
+    post("/v1/work/{id}/release", Operation::ReleaseWork),
+    get(
+        "/v1/waits",
+        Operation::ListWaits,
+        &["cursor", "limit", "state", "scope", "work", "key_source", "key_external_id"],
+    ),
+    get("/v1/timers", Operation::ListTimers, &["cursor", "limit"]),
     get(
         "/v1/runs",
         Operation::ListRuns,

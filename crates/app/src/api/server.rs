@@ -18,7 +18,7 @@ use super::query::Query;
 use super::route::{self, Found, Operation, Route};
 use super::{
     config, doctor, events, explain, metrics, needs, openapi, order, runs, scopes, sessions, starts, stream,
-    timeline, work,
+    timeline, waits, work,
 };
 use crate::auth::Authority;
 use crate::daemon::Daemon;
@@ -233,6 +233,9 @@ impl Server {
             Operation::RetryWork => Box::pin(work::retry(daemon, asked)).await,
             Operation::InterruptWork => Box::pin(order::interrupt(daemon, asked)).await,
             Operation::InjectWork => Box::pin(order::inject(daemon, asked)).await,
+            Operation::ReleaseWork => work::release(daemon, &asked).await,
+            Operation::ListWaits => waits::list(daemon, &asked).await,
+            Operation::ListTimers => waits::timers(daemon, &asked).await,
             Operation::ListRuns => runs::list(daemon, &asked).await,
             Operation::Timeline => timeline::show(daemon, &asked).await,
             Operation::Needs => needs::show(daemon).await,

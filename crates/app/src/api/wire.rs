@@ -14,8 +14,8 @@ mod control;
 mod order;
 mod overview;
 mod sequel;
-mod why;
 mod session;
+mod wait;
 mod scope;
 
 pub(crate) use control::*;
@@ -24,7 +24,7 @@ pub(crate) use overview::*;
 pub(crate) use scope::*;
 pub(crate) use sequel::*;
 pub(crate) use session::*;
-pub(crate) use why::*;
+pub(crate) use wait::*;
 
 /// Reads a value that is there, also when it is `null`: a payload may be.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -211,6 +211,15 @@ pub(crate) struct WorkBody {
     /// What those failures mean for the next attempt; none when they mean nothing.
     #[serde(default)]
     pub(crate) retry: Option<RetryBody>,
+    /// What it waits for, while it does.
+    #[serde(default)]
+    pub(crate) wait: Option<WaitBody>,
+    /// Why it does not start, until an operator releases it.
+    #[serde(default)]
+    pub(crate) hold: Option<HoldBody>,
+    /// What moves it next, in one sentence. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
     pub(crate) created_at: String,
     pub(crate) ended_at: Option<String>,
     pub(crate) keys: Vec<KeyBody>,
@@ -241,6 +250,7 @@ impl WorkBody {
         let run = match work.state {
             domain::work::WorkState::Running { execution } => Some(execution.to_string()),
             domain::work::WorkState::Ready
+            | domain::work::WorkState::Waiting { .. }
             | domain::work::WorkState::Completed
             | domain::work::WorkState::Failed
             | domain::work::WorkState::Cancelled => None,
@@ -257,6 +267,9 @@ impl WorkBody {
             attempts: work.attempts,
             failures: work.failures,
             retry: RetryBody::of(work.eligibility),
+            wait: None,
+            hold: work.hold.as_ref().map(HoldBody::from),
+            next: None,
             created_at: work.created_at.to_string(),
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),
@@ -295,6 +308,12 @@ pub(crate) struct RunBody {
     /// The failed run that it repeats.
     #[serde(default)]
     pub(crate) retry_of: Option<String>,
+    /// Which of its turns this is: it goes on with the next one when what it waited for comes.
+    #[serde(default)]
+    pub(crate) turn: i64,
+    /// The Event that began this turn, of any but the first.
+    #[serde(default)]
+    pub(crate) woken_by: Option<String>,
     pub(crate) epoch: i64,
     /// `launching`, `running`, `completed`, `handoff`, `failed` or `cancelled`.
     pub(crate) state: String,
@@ -343,6 +362,8 @@ impl RunBody {
         now: Timestamp,
     ) -> Self {
         let live = !execution.state.is_terminal();
+        // While a later turn goes on, what is kept is that of the turn before.
+        let result = result.filter(|_| !execution.state.is_going_on() || execution.outcome.is_some());
         Self {
             id: execution.id.to_string(),
             work: execution.work.to_string(),
@@ -351,6 +372,8 @@ impl RunBody {
             keys: keys.iter().map(KeyBody::from).collect(),
             attempt: execution.attempt.number(),
             retry_of: execution.retry_of.map(|failed| failed.to_string()),
+            turn: execution.turn.number,
+            woken_by: execution.turn.resumed_by.map(|event| event.to_string()),
             epoch: execution.epoch.number(),
             state: execution.state.as_str().to_owned(),
             trigger: TriggerBody {

@@ -15,8 +15,11 @@ use super::query::{self, Cursor, Query};
 use super::resolve;
 use super::runs;
 use super::server::{Answer, Asked, json, read};
-use super::wire::{AcceptedBody, AgainBody, CancelledBody, OrderBody, Page, PendingInputBody, WorkBody};
+use super::wire::{
+    AcceptedBody, AgainBody, CancelledBody, OrderBody, Page, PendingInputBody, WaitBody, WorkBody,
+};
 use crate::daemon::Daemon;
+use crate::view;
 
 /// The most pending inputs that are named.
 const PENDING_MAX: u32 = 200;
@@ -61,7 +64,11 @@ pub(crate) async fn find(daemon: &Daemon, query: &Query) -> Result<Page<WorkBody
 fn body(tx: &mut dyn Snapshot, work: &Work) -> Result<WorkBody, StoreError> {
     let newest = ExecutionFilter { work: Some(work.id), ..ExecutionFilter::default() };
     let newest = if work.attempts > 0 { tx.executions(&newest, 1)? } else { Vec::new() };
-    Ok(WorkBody::new(work, &tx.keys_of(work.id)?, newest.first()))
+    let mut body = WorkBody::new(work, &tx.keys_of(work.id)?, newest.first());
+    if let Some(wait) = work.state.waits_for() {
+        body.wait = tx.wait(wait)?.as_ref().map(WaitBody::from);
+    }
+    Ok(body)
 }
 
 /// Shows a Work with its pending input.
@@ -93,6 +100,7 @@ pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<WorkBody, Failure
             inputs.push(PendingInputBody::new(input, &event));
         }
         body.pending_inputs = Some(inputs);
+        body.next = Some(view::work::mover(&body));
         Ok(body)
     })
     .await
@@ -130,6 +138,24 @@ pub(crate) async fn try_again(
         sequence: acceptance.sequence().number(),
         duplicate: matches!(acceptance, Acceptance::Duplicate { .. }),
     })
+}
+
+/// Lets a held Work go on.
+pub(crate) async fn release(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
+    Ok(json(&let_go(daemon, asked.id()).await?))
+}
+
+/// Lets a Work go on that is held, and shows it as it then is.
+///
+/// # Errors
+/// `work_conflict` when it is not held, `terminal_work` when it has ended, `not_found`, `ambiguous_id`, and what
+/// writing to the store answers.
+pub(crate) async fn let_go(daemon: &Daemon, text: &str) -> Result<WorkBody, Failure> {
+    let text = text.to_owned();
+    let id = read(daemon, "work", move |tx| resolve::work(tx, &text)).await?;
+    daemon.runtime().release(id).await?;
+    tracing::info!(work = %id, "an operator released a Work");
+    one(daemon, &id.to_string()).await
 }
 
 /// Cancels a Work and its live run.

@@ -63,7 +63,7 @@ impl Exit {
         match state {
             "completed" => Some(Self::DONE),
             "failed" | "cancelled" => Some(Self::FAILED),
-            "handoff" => Some(Self::PENDING),
+            "handoff" | "waiting" | "parked" => Some(Self::PENDING),
             _live => None,
         }
     }

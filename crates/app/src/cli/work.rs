@@ -12,6 +12,7 @@ mod cancel;
 mod retry;
 mod interrupt;
 mod inject;
+mod release;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WorkCommand {
@@ -21,6 +22,7 @@ pub(super) enum WorkCommand {
     Retry(retry::RetryArgs),
     Interrupt(interrupt::InterruptArgs),
     Inject(inject::InjectArgs),
+    Release(release::ReleaseArgs),
 }
 
 pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit, Stop> {
@@ -31,5 +33,6 @@ pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit,
         WorkCommand::Retry(args) => retry::retry(&args, context).await,
         WorkCommand::Interrupt(args) => interrupt::interrupt(&args, context).await,
         WorkCommand::Inject(args) => inject::inject(&args, context).await,
+        WorkCommand::Release(args) => release::release(&args, context).await,
     }
 }

@@ -62,7 +62,7 @@ impl Executor for Plain {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: false, inject: false, interrupt: false }
+        Capabilities { holds_until_pinned: false, inject: false, interrupt: false, resumes: false }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

@@ -39,6 +39,8 @@ pub(crate) enum Page {
     Interrupt,
     /// The button that starts the next run of a Work that failed.
     Retry,
+    /// The button that lets a held Work go on.
+    Release,
     /// The list of Events.
     Events,
     /// The form for sending one.
@@ -92,6 +94,7 @@ impl Page {
             | Self::AskInterrupt
             | Self::Interrupt
             | Self::Retry
+            | Self::Release
             | Self::Events
             | Self::NewEvent
             | Self::EmitEvent
@@ -126,6 +129,7 @@ static PAGES: &[Route<Page>] = &[
     get("/work/{id}/interrupt", Page::AskInterrupt, &[]),
     post("/work/{id}/interrupt", Page::Interrupt),
     post("/work/{id}/retry", Page::Retry),
+    post("/work/{id}/release", Page::Release),
     get("/assets/{name}", Page::Asset, &[]),
     get("/login", Page::Login, &["code", "next"]),
     post("/login", Page::LogIn),

@@ -19,7 +19,8 @@ pub(super) const QUERY: [&str; 6] = ["cursor", "q", "scope", "state", "trigger_s
 /// Parameters that narrow the list.
 const NARROWING: [&str; 4] = ["q", "scope", "state", "trigger_source"];
 /// Where a run may be.
-const STATES: [&str; 6] = ["launching", "running", "completed", "handoff", "failed", "cancelled"];
+const STATES: [&str; 8] =
+    ["launching", "running", "parked", "completed", "handoff", "waiting", "failed", "cancelled"];
 /// The most choices of a list; more of them are typed.
 const CHOICES_MAX: usize = 60;
 

@@ -42,6 +42,8 @@ struct Shown {
     orders: Vec<Vec<Part>>,
     /// The name of a request for its next run, when one may be made.
     retry: Option<String>,
+    /// Whether it may be released.
+    is_held: bool,
     /// What moves it next, or how it ended.
     mover: Vec<Part>,
     kind: String,
@@ -110,6 +112,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
             .map(|order| said::parts(&spelled(&view::order::sentence(order)), clock))
             .collect(),
         retry: view::work::can_retry(&body).then(|| Again::fresh_delivery_id(&visit.daemon).to_string()),
+        is_held: view::work::can_release(&body),
         mover: said::parts(&view::work::end(&body).unwrap_or_else(|| view::work::mover(&body)), clock),
         lifecycle: view::work::lifecycle(&body.lifecycle).to_owned(),
         keys: keys(&body),
@@ -134,6 +137,13 @@ pub(super) async fn retry(visit: &Visit) -> Answer {
     let id = visit.asked.id();
     work::try_again(&visit.daemon, id, Some(delivery_id)).await?;
     Ok(html::see(&format!("/work/{id}")))
+}
+
+/// Lets a held Work go on.
+pub(super) async fn release(visit: &Visit) -> Answer {
+    Form::read(visit, &[])?;
+    let released = work::let_go(&visit.daemon, visit.asked.id()).await?;
+    Ok(html::see(&format!("/work/{}", released.id)))
 }
 
 fn keys(body: &WorkBody) -> Vec<Key> {

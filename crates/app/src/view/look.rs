@@ -87,6 +87,8 @@ pub(crate) fn state(word: &str) -> Look {
         "launching" => Look::new("launching", Family::Run, "i-run"),
         "running" => Look::new("running", Family::Run, "i-run"),
         "completed" => Look::new("completed", Family::Done, "i-done"),
+        "parked" => Look::new("parked", Family::Wait, "i-wait"),
+        "waiting" => Look::new("waiting", Family::Wait, "i-wait"),
         "handoff" => Look::new("handed off", Family::Done, "i-handoff"),
         "failed" => Look::new("failed", Family::Fail, "i-fail"),
         "cancelled" => Look::new("cancelled", Family::Idle, "i-cancel"),

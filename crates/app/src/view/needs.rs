@@ -98,13 +98,16 @@ fn of_held(held: &HeldBody, clock: &Clock) -> Need {
     let (word, scope) = held.reason.split_once(':').unwrap_or((held.reason.as_str(), ""));
     let because = match word {
         "scope_disabled" => format!("scope {scope} is disabled"),
+        "held" => "the bounds of its chain refused what it goes on from".to_owned(),
         "unconfigured" => format!("the configuration has no such scope or binding any more, in {scope}"),
         other => other.to_owned(),
     };
     let (ask, path) = if held.works == 1 {
         (format!("{} is held: {because}", name(&held.keys, &held.work)), format!("/work/{}", held.work))
     } else {
-        let path = if ScopeName::new(scope).is_ok() {
+        let path = if word == "held" {
+            format!("/work/{}", held.work)
+        } else if ScopeName::new(scope).is_ok() {
             format!("/work?scope={scope}&state=ready")
         } else {
             format!("/work/{}", held.work)
@@ -118,7 +121,8 @@ fn of_held(held: &HeldBody, clock: &Clock) -> Need {
         since_word: "Held since",
         since: Some(clock.moment(&held.since)),
         then: work::blocked(&held.reason).replace('`', ""),
-        action: Some(Action { name: "See the configuration", path: "/config".to_owned() }),
+        action: (word != "held")
+            .then(|| Action { name: "See the configuration", path: "/config".to_owned() }),
     }
 }
 

@@ -72,6 +72,9 @@ pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
         fields.push(Field::new("exit status", status.to_string()));
     }
     fields.push(Field::new("work", format!("{} ({}), attempt {}", run.work, run.work_kind, run.attempt)));
+    if let Some(event) = &run.woken_by {
+        fields.push(Field::new("turn", format!("{}, begun by {event}", run.turn)));
+    }
     fields.push(Field::new("scope", run.scope.as_str()));
     fields.extend(run.keys.iter().map(|key| Field::new("key", super::key(key))));
     let trigger = &run.trigger;
@@ -147,6 +150,8 @@ pub(crate) fn ending(run: &RunBody) -> String {
     match run.state.as_str() {
         "completed" => format!("It completed{at}{status}."),
         "handoff" => format!("It handed its Work back{at}{status}."),
+        "parked" => "It is parked until what it waits for comes; then the same run goes on.".to_owned(),
+        "waiting" => format!("It ended{at} to wait; the next run goes on when what it waits for comes."),
         "failed" => format!("It failed{at}{because}."),
         "cancelled" => match &run.interrupt_event_id {
             Some(event) => format!("It was interrupted for {event}{at}; its Work goes on."),

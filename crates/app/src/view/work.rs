@@ -39,6 +39,7 @@ impl WorkRow {
 pub(crate) fn look(work: &WorkBody) -> Look {
     let look = look::state(&work.state);
     match (work.state.as_str(), work.queue.as_str()) {
+        ("ready" | "waiting", _) if work.hold.is_some() => look.but("held").of(Family::Need, "i-held"),
         ("ready", _) if waits(work, "backoff") => look.but("retrying").of(Family::Wait, "i-retry"),
         ("ready", _) if waits(work, "exhausted") => look.but("failed too often").of(Family::Need, "i-held"),
         ("ready", "runnable") => look.but("queued"),
@@ -59,6 +60,11 @@ pub(crate) fn can_retry(work: &WorkBody) -> bool {
     let failed =
         work.last_run.as_ref().is_some_and(|run| matches!(run.state.as_str(), "failed" | "cancelled"));
     work.state == "ready" && work.queue != "runnable" && failed
+}
+
+/// Whether an operator may release it.
+pub(crate) fn can_release(work: &WorkBody) -> bool {
+    work.hold.is_some() && work.ended_at.is_none()
 }
 
 /// Everything there is to say about a Work.
@@ -101,8 +107,15 @@ pub(crate) fn input(input: &PendingInputBody) -> String {
 
 /// What will move the Work, in one sentence.
 pub(crate) fn mover(work: &WorkBody) -> String {
+    if let Some(hold) = &work.hold {
+        return format!("It is held: {}; `work release` lets it go on.", hold.reason);
+    }
     match (work.state.as_str(), work.queue.as_str()) {
         ("ready", _) if waits(work, "backoff") || waits(work, "exhausted") => failing(work),
+        ("waiting", _) => match &work.wait {
+            Some(wait) => super::wait::sentence(wait, work.pending_inputs.as_deref().unwrap_or_default()),
+            None => "It waits for a fact or a time.".to_owned(),
+        },
         ("running", _) => match &work.run {
             Some(run) => format!("{run} is at it."),
             None => "A run is at it.".to_owned(),
@@ -160,6 +173,7 @@ pub(crate) fn blocked(reason: &str) -> String {
         Some(("stopping", _scope)) => {
             "It starts once everything that its interrupted run had started has stopped.".to_owned()
         }
+        Some(("held", _scope)) => "It starts when it is released; `work release` does that.".to_owned(),
         // A later daemon may know more reasons.
         Some(_) | None => format!("It waits for `{reason}`."),
     }
@@ -187,6 +201,9 @@ pub(crate) fn cancel_effects(work: &WorkBody) -> Vec<CancelEffect> {
         "standing" => "It stands for every input to come; this ends it for good.",
         _other => "This ends it for good.",
     };
+    if work.wait.is_some() {
+        effects.push(effect("i-wait", "What it waits for starts nothing any more.".to_owned()));
+    }
     effects.push(CancelEffect { icon: "i-cancel", sentence: ends.to_owned(), is_final: true });
     let pending = work.pending.as_ref().map_or(0, Vec::len);
     if let Ok(pending @ 1..) = i64::try_from(pending) {

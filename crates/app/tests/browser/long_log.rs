@@ -85,7 +85,7 @@ fn what_stands_before_is_there_when_the_log_is_scrolled_up() {
             &[],
         );
         let body = "return document.querySelector('.ll').id !== arguments[0]";
-        site.page.wait_for("an earlier piece", body, &[seen.clone()]);
+        site.page.wait_for("an earlier piece", body, std::slice::from_ref(&seen));
         let shown = numbers(&site);
         assert_side_by_side(&shown);
         assert!(shown[0] < first, "{} is not before {first}", shown[0]);

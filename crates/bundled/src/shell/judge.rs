@@ -4,7 +4,10 @@ use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use extension::{Artifact, Outcome, RETRY_HINT_MAX, Secret, TurnResult, Usage};
+use extension::{
+    Artifact, EventType, Key, Outcome, RETRY_HINT_MAX, Registration, Secret, Sequence, TurnResult, Usage,
+    WAIT_TERMS_MAX, WAIT_TIMEOUT_MAX,
+};
 use launcher::directory::{End, SegmentDirectory, Status, open_plain};
 use launcher::redact::Redactor;
 use serde::Deserialize;
@@ -60,6 +63,7 @@ pub(super) fn judge(
     if status.timed_out {
         // What it said of its work may be true, but it was not done with it.
         result.outcome = Outcome::Failed;
+        result.wait = None;
         result.code = Some("timeout".to_owned());
         result.summary = Some("shell command timed out".to_owned());
     }
@@ -83,15 +87,34 @@ struct Statement {
     retry_after_seconds: Option<u64>,
     #[serde(default)]
     usage: Map<String, Value>,
+    #[serde(default)]
+    keys: Option<Vec<Key>>,
+    #[serde(default)]
+    types: Vec<EventType>,
+    #[serde(default)]
+    timeout_seconds: Option<u64>,
+    #[serde(default)]
+    after_sequence: Option<Sequence>,
 }
 
+/// The status of a command that ends to wait.
+const WAITING: &str = "waiting";
+
 impl Statement {
-    fn apply(self, result: &mut TurnResult, secrets: &[(String, Secret)]) {
+    fn apply(mut self, result: &mut TurnResult, secrets: &[(String, Secret)]) {
         let mut redactor = Redactor::new(secrets.iter().map(|(_name, secret)| secret.expose()));
-        let outcome = if self.handoff { Some(Outcome::Handoff) } else { self.outcome };
+        let outcome = self.outcome();
+        if outcome == Some(Outcome::Waiting) {
+            result.wait = Some(Box::new(Registration {
+                keys: self.keys.take(),
+                types: std::mem::take(&mut self.types),
+                after: self.after_sequence,
+                timeout_seconds: self.timeout_seconds,
+            }));
+        }
         match outcome {
             Some(Outcome::Failed) if result.code.is_none() => result.code = Some("declared".to_owned()),
-            Some(Outcome::Completed | Outcome::Handoff) => result.code = None,
+            Some(Outcome::Completed | Outcome::Handoff | Outcome::Waiting) => result.code = None,
             Some(Outcome::Failed) | None => {}
         }
         result.outcome = outcome.unwrap_or(result.outcome);
@@ -111,6 +134,13 @@ impl Statement {
             .collect();
     }
 
+    /// How it says that it ended.
+    fn outcome(&self) -> Option<Outcome> {
+        let waits = self.status.as_deref() == Some(WAITING);
+        let handoff = self.handoff.then_some(Outcome::Handoff);
+        handoff.or(self.outcome).or(waits.then_some(Outcome::Waiting))
+    }
+
     /// What is wrong with it, without repeating it.
     fn problem(&self) -> Option<&'static str> {
         let status_fits = |status: &String| {
@@ -124,6 +154,23 @@ impl Statement {
         let hint_fits = |seconds: u64| (1..=RETRY_HINT_MAX.as_secs()).contains(&seconds);
         if !self.retry_after_seconds.is_none_or(hint_fits) {
             return Some("`retry_after_seconds` must be from 1 to 604800");
+        }
+        let says_for_what = self.keys.is_some()
+            || !self.types.is_empty()
+            || self.timeout_seconds.is_some()
+            || self.after_sequence.is_some();
+        if says_for_what && self.outcome() != Some(Outcome::Waiting) {
+            return Some(
+                "`keys`, `types`, `timeout_seconds` and `after_sequence` want `status` to be `waiting`",
+            );
+        }
+        if !self.timeout_seconds.is_none_or(|seconds| (1..=WAIT_TIMEOUT_MAX.as_secs()).contains(&seconds)) {
+            return Some("`timeout_seconds` must be from 1 to 34560000");
+        }
+        if self.keys.as_ref().is_some_and(|keys| keys.len() > WAIT_TERMS_MAX)
+            || self.types.len() > WAIT_TERMS_MAX
+        {
+            return Some("`keys` and `types` have at most 64 entries each");
         }
         if self.usage.len() > USAGE_UNITS_MAX {
             return Some("`usage` has too many units");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use extension::{Artifact, Executor, Outcome, TurnResult, Usage};
+use extension::{Artifact, Executor, Outcome, Registration, Sequence, TurnResult, Usage};
 use serde_json::json;
 
 use super::fixture::{Granting, Home, RUN, request, secret};
@@ -42,6 +42,29 @@ async fn a_statement_may_say_when_another_try_is_worth_it() {
 }
 
 #[tokio::test]
+async fn a_statement_may_say_what_the_work_waits_for() {
+    let result = stating(
+        r#"{"status":"waiting","keys":[{"source":"github/acme","external_id":"pr/7"}],
+            "types":["github.check_run.completed"],"timeout_seconds":3600,"after_sequence":12}"#,
+        0,
+    )
+    .await;
+    assert_eq!((result.outcome, result.status.as_deref()), (Outcome::Waiting, Some("waiting")));
+    let wait = result.wait.unwrap();
+    let key = &wait.keys.as_ref().unwrap()[0];
+    assert_eq!((key.source.as_str(), key.external_id.as_str()), ("github/acme", "pr/7"));
+    assert_eq!(wait.types[0].as_str(), "github.check_run.completed");
+    assert_eq!((wait.timeout_seconds, wait.after.map(Sequence::number)), (Some(3600), Some(12)));
+
+    // Every key of its Work, for any news, as long as it takes; its exit status says nothing about that.
+    let result = stating(r#"{"status":"waiting"}"#, 3).await;
+    assert_eq!((result.outcome, result.code.as_deref()), (Outcome::Waiting, None));
+    assert_eq!(result.wait.as_deref(), Some(&Registration::default()));
+    let result = stating(r#"{"outcome":"completed","status":"waiting"}"#, 0).await;
+    assert_eq!((result.outcome, result.wait), (Outcome::Completed, None), "the outcome says how it ended");
+}
+
+#[tokio::test]
 async fn a_statement_without_an_outcome_leaves_it_to_the_exit_status() {
     let result = stating(r#"{"summary":"half"}"#, 2).await;
     assert_eq!((result.outcome, result.code.as_deref()), (Outcome::Failed, Some("exit_status")));
@@ -57,6 +80,11 @@ async fn an_unusable_statement_is_noted_and_ignored() {
         r#"{"status":""}"#,
         r#"{"usage":{"usd":-1}}"#,
         r#"{"usage":[1]}"#,
+        r#"{"status":"waiting","timeout_seconds":0}"#,
+        r#"{"status":"waiting","timeout_seconds":34560001}"#,
+        r#"{"status":"waiting","types":["s3cr3t NOT A TYPE"]}"#,
+        r#"{"status":"waiting","keys":[{"source":"s3cr3t"}]}"#,
+        r#"{"status":"done","keys":[]}"#,
         r#"{"retry_after_seconds":0}"#,
         r#"{"retry_after_seconds":604801}"#,
         r#"{"retry_after_seconds":"soon"}"#,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{LIVE, NOW, OWNER, execution, handle, work};
+use super::{LIVE, NOW, OWNER, RESUMPTION, execution, handle, hold, work};
 use crate::capacity::Blocker;
 use crate::execution::Execution;
-use crate::id::{Epoch, EventId, ExecutionId, Incarnation, Sequence};
+use crate::id::{Epoch, EventId, ExecutionId, Incarnation, Sequence, WaitId};
 use crate::lease::{Grant, LEASE};
 use crate::outcome::Outcome;
 use crate::retry::{Eligibility, Exhaustion};
@@ -28,6 +28,10 @@ enum WorkCommand {
     RetryRefused(i64),
     Interrupt(i64, bool),
     Stopped(i64),
+    Wake(i64, Option<i64>),
+    Resume,
+    Hold,
+    Release,
     Cancel,
 }
 
@@ -38,6 +42,7 @@ fn work_command() -> impl Strategy<Value = WorkCommand> {
             .prop_map(|(pending, eligibility)| AfterAttempt::Failing { pending, eligibility }),
         1 => Just(AfterAttempt::Completed),
         1 => Just(AfterAttempt::Failed),
+        4 => wait().prop_map(|wait| AfterAttempt::Waiting { wait: WaitId::from_number(wait) }),
     ];
     let attempt = LIVE.number()..LIVE.number() + 2;
     prop_oneof![
@@ -51,9 +56,18 @@ fn work_command() -> impl Strategy<Value = WorkCommand> {
         1 => attempt.clone().prop_map(WorkCommand::RetryRefused),
         2 => (attempt.clone(), any::<bool>())
             .prop_map(|(attempt, pending)| WorkCommand::Interrupt(attempt, pending)),
-        2 => attempt.prop_map(WorkCommand::Stopped),
+        2 => attempt.clone().prop_map(WorkCommand::Stopped),
+        6 => (wait(), prop::option::of(attempt)).prop_map(|(wait, resumes)| WorkCommand::Wake(wait, resumes)),
+        4 => Just(WorkCommand::Resume),
+        1 => Just(WorkCommand::Hold),
+        2 => Just(WorkCommand::Release),
         1 => Just(WorkCommand::Cancel),
     ]
+}
+
+/// One of two Waits.
+fn wait() -> std::ops::Range<i64> {
+    6..8
 }
 
 /// What a failure of one of two attempts may mean.
@@ -88,13 +102,26 @@ fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
             })
         }
         WorkCommand::RetryRequested(attempt) => {
-            work.retry_requested(ExecutionId::from_number(attempt), Sequence::FIRST, now)
+            work.retry_requested(Some(ExecutionId::from_number(attempt)), Sequence::FIRST, now)
         }
         WorkCommand::RetryRefused(attempt) => work.retry_refused(ExecutionId::from_number(attempt), now),
         WorkCommand::Interrupt(attempt, pending) => {
             work.interrupt(ExecutionId::from_number(attempt), pending, now)
         }
         WorkCommand::Stopped(attempt) => work.stopped(ExecutionId::from_number(attempt), now),
+        WorkCommand::Wake(wait, resumes) => {
+            let (wait, resumes) = (WaitId::from_number(wait), resumes.map(ExecutionId::from_number));
+            work.wake(wait, Sequence::FIRST, resumes, now).inspect(|_next| {
+                assert_eq!(before.state, WorkState::Waiting { wait }, "only what is waited for wakes");
+            })
+        }
+        WorkCommand::Resume => work.resume().map(|(work, execution)| {
+            let woken = matches!(before.eligibility, Eligibility::Woken { resumes, .. } if resumes == Some(execution));
+            assert!(woken && work.attempts == before.attempts, "a resumed attempt is no new one");
+            work
+        }),
+        WorkCommand::Hold => work.hold(hold()),
+        WorkCommand::Release => work.release(now),
         WorkCommand::Cancel => work.cancel(now),
     };
     next.unwrap_or(before)
@@ -109,6 +136,8 @@ enum ExecutionCommand {
     Adopt(Grant),
     Relaunch(Grant),
     Settle,
+    Park,
+    Resume(Incarnation),
     Recover(Incarnation),
     Interrupt,
     Cancel,
@@ -118,7 +147,12 @@ fn execution_command() -> impl Strategy<Value = ExecutionCommand> {
     let owner = || (OWNER.number()..OWNER.number() + 2).prop_map(Incarnation::from_number);
     let epoch = (Epoch::FIRST.number()..Epoch::FIRST.number() + 3).prop_map(Epoch::from_number);
     let grant = (owner(), epoch).prop_map(|(owner, epoch)| Grant { owner, epoch });
-    let outcome = prop_oneof![Just(Outcome::Completed), Just(Outcome::Handoff), Just(Outcome::Failed)];
+    let outcome = prop_oneof![
+        Just(Outcome::Completed),
+        Just(Outcome::Handoff),
+        Just(Outcome::Waiting),
+        Just(Outcome::Failed),
+    ];
     prop_oneof![
         4 => grant.clone().prop_map(ExecutionCommand::Pin),
         4 => grant.clone().prop_map(ExecutionCommand::Renew),
@@ -126,6 +160,8 @@ fn execution_command() -> impl Strategy<Value = ExecutionCommand> {
         2 => grant.clone().prop_map(ExecutionCommand::Adopt),
         2 => grant.prop_map(ExecutionCommand::Relaunch),
         2 => Just(ExecutionCommand::Settle),
+        3 => Just(ExecutionCommand::Park),
+        3 => owner().prop_map(ExecutionCommand::Resume),
         6 => owner().prop_map(ExecutionCommand::Recover),
         1 => Just(ExecutionCommand::Interrupt),
         1 => Just(ExecutionCommand::Cancel),
@@ -144,6 +180,11 @@ fn apply_to_execution(execution: &Execution, command: ExecutionCommand, now: Tim
         // Settling what has no outcome is a bug of the caller, not a refusal.
         ExecutionCommand::Settle if execution.outcome.is_none() => None,
         ExecutionCommand::Settle => execution.settle(now).ok(),
+        // So is parking what does not wait.
+        ExecutionCommand::Park if execution.state.is_terminal() => None,
+        ExecutionCommand::Park if execution.outcome != Some(Outcome::Waiting) => None,
+        ExecutionCommand::Park => Some(execution.park(now)),
+        ExecutionCommand::Resume(owner) => execution.resume(owner, RESUMPTION, now).ok(),
         ExecutionCommand::Recover(owner) => execution.recover(owner, now).ok(),
         ExecutionCommand::Interrupt => execution.interrupt(EventId::from_number(9), now).ok(),
         ExecutionCommand::Cancel => execution.cancel(now).ok(),
@@ -159,6 +200,8 @@ fn presented(command: ExecutionCommand) -> Option<Grant> {
         | ExecutionCommand::Adopt(grant)
         | ExecutionCommand::Relaunch(grant) => Some(grant),
         ExecutionCommand::Settle
+        | ExecutionCommand::Park
+        | ExecutionCommand::Resume(_)
         | ExecutionCommand::Recover(_)
         | ExecutionCommand::Interrupt
         | ExecutionCommand::Cancel => None,
@@ -211,8 +254,9 @@ proptest! {
             let Some(next) = apply_to_execution(&before, command, now) else { continue };
             next.check();
             prop_assert!(!before.state.is_terminal(), "an end changed: {before:?} {command:?}");
+            let resumed = matches!(command, ExecutionCommand::Resume(_));
             let claimed = matches!(command, ExecutionCommand::Recover(_));
-            let epoch = if claimed { before.epoch.next() } else { before.epoch };
+            let epoch = if claimed || resumed { before.epoch.next() } else { before.epoch };
             prop_assert_eq!(next.epoch, epoch, "an epoch rises with each claim and only then");
             if claimed {
                 prop_assert!(before.lease.is_some_and(|lease| !lease.is_live(now)), "a live lease was stolen");
@@ -221,7 +265,13 @@ proptest! {
                 prop_assert_eq!(Some(grant), before.grant(), "somebody acted without the grant in force");
                 prop_assert!(before.lease.is_some_and(|lease| lease.is_live(now)));
             }
-            prop_assert!(before.outcome.is_none() || next.outcome == before.outcome, "an outcome changed");
+            let parked = matches!(command, ExecutionCommand::Park);
+            prop_assert!(
+                before.outcome.is_none() || parked || next.outcome == before.outcome,
+                "an outcome changed"
+            );
+            prop_assert!(!resumed || before.lease.is_none(), "a lease was taken by a resume");
+            prop_assert!(before.turn.used <= next.turn.used && next.turn.used <= next.timeout);
             prop_assert_eq!((next.id, next.attempt, next.trigger), (before.id, before.attempt, before.trigger));
             before = next;
         }

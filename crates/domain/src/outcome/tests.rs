@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use super::{Ending, Outcome, Settlement, TurnResult};
+use super::{Artifact, Ending, Outcome, Settlement, TurnResult, Usage};
 use crate::machines::{LIVE, NOW, work};
 use crate::retry::{Eligibility, Exhaustion, Policy};
 use crate::work::{AfterAttempt, Lifecycle, Queue, Work, WorkState};
@@ -19,7 +19,8 @@ fn running(lifecycle: Lifecycle, failures: u32) -> Work {
 }
 
 fn settle(work: &Work, result: &TurnResult, policy: Policy, pending: bool, unrouted: bool) -> Settlement {
-    let ending = Ending { work, execution: LIVE, result, policy, pending };
+    let wait = Some(crate::machines::WAIT);
+    let ending = Ending { work, execution: LIVE, result, policy, pending, wait };
     ending.settle(NOW, || Ok::<_, Infallible>(unrouted)).unwrap()
 }
 
@@ -98,4 +99,34 @@ fn a_work_fails_for_good_only_when_nothing_is_passed_over() {
     assert_eq!(after(false, true), Settlement::AwaitLane);
     let exhausted = Eligibility::Exhausted { failed: LIVE, because: Exhaustion::Budget };
     assert_eq!(after(true, false), failing(true, exhausted));
+}
+
+#[test]
+fn a_turn_that_waits_leaves_its_work_waiting_whatever_is_pending() {
+    for lifecycle in [Lifecycle::Once, Lifecycle::RunOnce, Lifecycle::Standing] {
+        for (pending, unrouted) in [(false, false), (true, false), (false, true)] {
+            let waits = Settlement::Now(AfterAttempt::Waiting { wait: crate::machines::WAIT });
+            check(lifecycle, Outcome::Waiting, pending, unrouted, waits);
+        }
+    }
+}
+
+#[test]
+fn what_earlier_turns_used_is_added_up() {
+    let used = |unit: &str, thousandths| Usage { unit: unit.to_owned(), thousandths };
+    let left = |path: &str, bytes| Artifact { path: path.to_owned(), bytes };
+    let first = TurnResult {
+        usage: vec![used("usd", 5), used("tokens", 7)],
+        artifacts: vec![left("a", 1), left("b", 2)],
+        ..TurnResult::of(Outcome::Waiting)
+    };
+    let second = TurnResult {
+        usage: vec![used("usd", 1)],
+        artifacts: vec![left("b", 3)],
+        ..TurnResult::of(Outcome::Completed)
+    };
+    let whole = second.after(first);
+    assert_eq!(whole.usage, [used("usd", 6), used("tokens", 7)]);
+    assert_eq!(whole.artifacts, [left("b", 3), left("a", 1)], "the newer of two of one path");
+    assert_eq!((whole.outcome, whole.wait), (Outcome::Completed, None));
 }

@@ -19,7 +19,7 @@ pub struct ExecutionFilter {
     pub work: Option<WorkId>,
     /// In this state.
     pub state: Option<ExecutionState>,
-    /// Only live ones, or only ended ones.
+    /// Only those that run or are about to, or only the others: ended or parked.
     pub live: Option<bool>,
     /// With an id below this one.
     pub before: Option<ExecutionId>,
@@ -60,7 +60,7 @@ pub trait ExecutionReads {
     /// The Execution with this id.
     fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, StoreError>;
 
-    /// How many attempts are live in a scope, counted up to `limit`.
+    /// How many attempts run in a scope or are about to, counted up to `limit`. What is parked takes no room.
     fn count_live(&mut self, scope: &ScopeName, limit: u32) -> Result<u32, StoreError>;
 
     /// Live Executions of this host without a live lease and without a stored outcome, longest expired first.
@@ -123,4 +123,10 @@ pub trait ExecutionWrites {
 
     /// Keeps the result an Execution reported, once.
     fn insert_turn_result(&mut self, id: ExecutionId, result: &TurnResult) -> Result<(), StoreError>;
+
+    /// Replaces the result of an earlier turn by that of the Execution as a whole.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when no turn of it has reported one.
+    fn replace_turn_result(&mut self, id: ExecutionId, result: &TurnResult) -> Result<(), StoreError>;
 }

@@ -46,6 +46,9 @@ pub trait WorkReads {
     /// Works that failed too often in a row, in the order in which they did, at most `limit`.
     fn exhausted(&mut self, limit: u32) -> Result<Vec<Work>, StoreError>;
 
+    /// Works that are held, longest first, at most `limit`.
+    fn held(&mut self, limit: u32) -> Result<Vec<Work>, StoreError>;
+
     /// Works, newest first, at most `limit`.
     fn works(&mut self, filter: &WorkFilter, limit: u32) -> Result<Vec<Work>, StoreError>;
 
@@ -62,6 +65,18 @@ pub trait WorkReads {
         after: Sequence,
         limit: u32,
     ) -> Result<Vec<Input>, StoreError>;
+
+    /// What a later turn of an Execution was begun with, after `after`, in order of acceptance, at most `limit`.
+    fn batch_of(
+        &mut self,
+        execution: ExecutionId,
+        turn: i64,
+        after: Sequence,
+        limit: u32,
+    ) -> Result<Vec<Input>, StoreError>;
+
+    /// The highest sequence of what an Execution consumed.
+    fn last_input_of(&mut self, execution: ExecutionId) -> Result<Option<Sequence>, StoreError>;
 
     /// The input that an Event became, if it did.
     fn input(&mut self, work: WorkId, sequence: Sequence) -> Result<Option<Input>, StoreError>;
@@ -110,4 +125,13 @@ pub trait WorkWrites {
         sequence: Sequence,
         execution: ExecutionId,
     ) -> Result<bool, StoreError>;
+
+    /// The same for an Execution that is resumed, as the batch that its turn begins with.
+    fn consume_batch(
+        &mut self,
+        work: WorkId,
+        until: Sequence,
+        execution: ExecutionId,
+        turn: i64,
+    ) -> Result<u64, StoreError>;
 }

@@ -19,7 +19,9 @@ impl Work {
     ) -> Result<Self, WorkRefusal> {
         match self.state {
             WorkState::Running { execution: live } if live == execution => {}
-            WorkState::Running { .. } | WorkState::Ready => return Err(WorkRefusal::NotLive),
+            WorkState::Running { .. } | WorkState::Waiting { .. } | WorkState::Ready => {
+                return Err(WorkRefusal::NotLive);
+            }
             WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
                 return Err(self.terminal());
             }
@@ -39,6 +41,7 @@ impl Work {
             Eligibility::Clear
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
+            | Eligibility::Woken { .. }
             | Eligibility::Exhausted { .. }
             | Eligibility::Stopping { .. } => return Err(WorkRefusal::NotLive),
         }

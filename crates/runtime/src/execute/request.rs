@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, Sequence};
+use domain::input::Input;
 use domain::store::{Snapshot, StoreError};
 use domain::text::WorkKind;
 use extension::{EventView, InputView, RunRequest};
@@ -71,12 +72,17 @@ pub(super) fn build(
         config: equipment.binding.config.clone(),
         resource: equipment.binding.resource.clone(),
         secrets: equipment.secrets.clone(),
-        timeout: execution.timeout,
+        timeout: execution.timeout.saturating_sub(execution.turn.used),
     }
 }
 
 /// Reads what an attempt is given, and adds its bodies to `bytes`.
 fn given(tx: &mut dyn Snapshot, execution: &Execution, bytes: &mut usize) -> Result<Given, StoreError> {
+    if execution.turn.resumed_by.is_some() {
+        let mut inputs = Vec::new();
+        batch(tx, execution, bytes, &mut inputs)?;
+        return Ok(Given { trigger: execution.trigger, inputs });
+    }
     // Newest first.
     let mut row = vec![(execution.id, execution.trigger)];
     let mut before = execution.retry_of;
@@ -109,22 +115,54 @@ fn consumed(
         let Some(last) = page.last() else { return Ok(()) };
         after = last.sequence;
         let full = page.len() == PAGE as usize;
-        for input in page {
-            let Some(event) = tx.event_at(input.sequence)? else {
-                return Err(StoreError::Corrupt { table: "input", reason: "names no event".to_owned() });
-            };
-            if wake::is_retry(&event.event_type) {
-                continue;
-            }
-            let mut payload = None;
-            if *bytes < BODIES_BYTES_MAX {
-                payload = tx.payload(input.sequence)?;
-                *bytes += payload.as_ref().map_or(0, |payload| payload.as_bytes().len());
-            }
-            views.push(InputView { event: EventView::from(&event), payload, is_context });
-        }
+        show(tx, page, is_context, bytes, views)?;
         if !full {
             return Ok(());
         }
     }
+}
+
+/// Reads what a later turn was begun with. However often it is asked, it is the same.
+fn batch(
+    tx: &mut dyn Snapshot,
+    execution: &Execution,
+    bytes: &mut usize,
+    views: &mut Vec<InputView>,
+) -> Result<(), StoreError> {
+    let mut after = Sequence::ZERO;
+    loop {
+        let page = tx.batch_of(execution.id, execution.turn.number, after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = last.sequence;
+        let full = page.len() == PAGE as usize;
+        show(tx, page, false, bytes, views)?;
+        if !full {
+            return Ok(());
+        }
+    }
+}
+
+/// Reads the Events and bodies of a page of inputs.
+fn show(
+    tx: &mut dyn Snapshot,
+    page: Vec<Input>,
+    is_context: bool,
+    bytes: &mut usize,
+    views: &mut Vec<InputView>,
+) -> Result<(), StoreError> {
+    for input in page {
+        let Some(event) = tx.event_at(input.sequence)? else {
+            return Err(StoreError::Corrupt { table: "input", reason: "names no event".to_owned() });
+        };
+        if wake::is_retry(&event.event_type) {
+            continue;
+        }
+        let mut payload = None;
+        if *bytes < BODIES_BYTES_MAX {
+            payload = tx.payload(input.sequence)?;
+            *bytes += payload.as_ref().map_or(0, |payload| payload.as_bytes().len());
+        }
+        views.push(InputView { event: EventView::from(&event), payload, is_context });
+    }
+    Ok(())
 }

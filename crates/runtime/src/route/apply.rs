@@ -13,9 +13,11 @@ use domain::store::{Snapshot, StoreError, Tx};
 use domain::text::{BindingName, Code, RouteName, ScopeName};
 use domain::work::{Work, WorkState};
 
+use crate::generation::ActiveGeneration;
 use crate::order;
-use crate::route::Candidate;
+use crate::route::{Candidate, waited};
 use crate::stage::BATCH;
+use crate::wake::fact;
 
 /// The most bytes of a handler's reason that are kept.
 const REASON_BYTES_MAX: usize = 1000;
@@ -85,7 +87,12 @@ struct Failure {
 
 /// Applies answers in the order of acceptance. When the queue is `crowded`, Events that have to wait for another
 /// one are taken off it, so that those behind them are seen.
-pub(super) fn apply(tx: &mut dyn Tx, items: &[Item], crowded: bool) -> Result<Applied, StoreError> {
+pub(super) fn apply(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    items: &[Item],
+    crowded: bool,
+) -> Result<Applied, StoreError> {
     let generation = tx.current_generation_number()?.unwrap_or(Generation::from_number(0));
     let unblocked = tx.lane_blocks(1)?.is_empty();
     let mut applied = Applied { generation: Some(generation), crowded, unblocked, ..Applied::default() };
@@ -107,7 +114,7 @@ pub(super) fn apply(tx: &mut dyn Tx, items: &[Item], crowded: bool) -> Result<Ap
                     applied.stale += 1;
                 }
             }
-            Verdict::Decided(decision) => one(tx, item, decision, generation, &mut applied)?,
+            Verdict::Decided(decision) => one(tx, active, item, decision, &mut applied)?,
         }
     }
     Ok(applied)
@@ -131,11 +138,12 @@ fn behind_block(tx: &mut dyn Tx, candidate: &Candidate, applied: &mut Applied) -
 
 fn one(
     tx: &mut dyn Tx,
+    active: &ActiveGeneration,
     item: &Item,
     decision: &Decision<RouteAnswer>,
-    generation: Generation,
     applied: &mut Applied,
 ) -> Result<(), StoreError> {
+    let generation = applied.generation.expect("it was read at the start");
     let candidate = &item.candidate;
     let looked = decision.basis.work != Looked::Nowhere;
     let work = if looked { work_of(tx, &candidate.event)? } else { None };
@@ -152,14 +160,17 @@ fn one(
     };
     match answer {
         RouteAnswer::Unmatched => {
+            if let Some(wait) = fact::waited_for(tx, &candidate.event)? {
+                return waited::route(tx, active, item, &wait, applied);
+            }
             let checkpoint = checkpoint(tx, &candidate.event, CheckpointOutcome::Unmatched, generation);
             off(tx, candidate, &checkpoint, applied)
         }
         RouteAnswer::Failed { code, reason, .. } => {
             block(tx, item, Failure { code, reason, counts: true }, applied)
         }
-        RouteAnswer::Matched { route, binding, active, wants } => {
-            let matched = Matched { route, binding, active, wants };
+        RouteAnswer::Matched { route, binding, active: policy, wants } => {
+            let matched = Matched { route, binding, active: policy, wants };
             match decide(tx, candidate, &matched)? {
                 Decided::Earlier(first) => behind_earlier(tx, item, first, applied),
                 Decided::Refused(refusal) => {
@@ -167,14 +178,14 @@ fn one(
                     let failure = Failure { code, reason: refusal.to_string(), counts: true };
                     block(tx, item, failure, applied)
                 }
-                Decided::Routing(routing) => write(tx, candidate, matched, *routing, generation, applied),
+                Decided::Routing(routing) => write(tx, active, candidate, (matched, *routing), applied),
             }
         }
     }
 }
 
 /// Sets an Event aside while an earlier one of its Work, in another lane, cannot be routed.
-fn behind_earlier(
+pub(super) fn behind_earlier(
     tx: &mut dyn Tx,
     item: &Item,
     first: Sequence,
@@ -314,7 +325,7 @@ fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<
 }
 
 /// The first Event that must be routed before this one: of its lane, or of any lane of its Work.
-fn earlier(
+pub(super) fn earlier(
     tx: &mut dyn Snapshot,
     candidate: &Candidate,
     work: Option<WorkId>,
@@ -339,13 +350,13 @@ fn earlier(
 
 fn write(
     tx: &mut dyn Tx,
+    active: &ActiveGeneration,
     candidate: &Candidate,
-    matched: Matched,
-    routing: Routing,
-    generation: Generation,
+    (matched, routing): (Matched, Routing),
     applied: &mut Applied,
 ) -> Result<(), StoreError> {
     let event = &candidate.event;
+    let generation = applied.generation.expect("it was read at the start");
     let mut checkpoint = checkpoint(tx, event, routing.outcome, generation);
     checkpoint.route = Some(matched.route);
     checkpoint.policy = Some(routing.policy.unwrap_or(matched.active.policy));
@@ -354,14 +365,14 @@ fn write(
         checkpoint.code = Some(code);
         checkpoint.reason = Some(reason);
     }
-    let (work, attach) = match routing.effect {
+    let (work, attach, waits_for) = match routing.effect {
         RouteEffect::None => return off(tx, candidate, &checkpoint, applied),
         RouteEffect::Create { work, attach } => {
             tx.insert_work(&work)?;
-            (work.id, attach)
+            (work.id, attach, None)
         }
         RouteEffect::Enqueue { work, attach } => {
-            let id = work.id;
+            let (id, waits_for) = (work.id, work.state.waits_for());
             if let (Some(kind), WorkState::Running { execution }) = (routing.order, work.state) {
                 let fallbacks = matched.active.fallbacks;
                 order::commit(tx, execution, event, kind, fallbacks.on_error)?;
@@ -369,7 +380,7 @@ fn write(
             }
             let next = work.clone().enqueue(tx.now()).expect("a terminal Work is not enqueued on");
             tx.update_work(&next, &work)?;
-            (id, attach)
+            (id, attach, waits_for)
         }
     };
     let binding = matched.binding.expect("a route without a binding has no effect");
@@ -380,7 +391,11 @@ fn write(
     let (sequence, id) = (event.sequence, event.id);
     tx.insert_input(&Input { work, sequence, event: id, binding, consumed_by: None })?;
     applied.queued = true;
-    off(tx, candidate, &checkpoint, applied)
+    off(tx, candidate, &checkpoint, applied)?;
+    if let Some(wait) = waits_for {
+        fact::routed(tx, active, wait, event, candidate.woken)?;
+    }
+    Ok(())
 }
 
 /// Earlier Events of a key that a Work just got join its backlog, each in its place.
@@ -421,7 +436,12 @@ fn join_backlog(
     Ok(())
 }
 
-fn checkpoint(tx: &dyn Tx, event: &Event, outcome: CheckpointOutcome, generation: Generation) -> Checkpoint {
+pub(super) fn checkpoint(
+    tx: &dyn Tx,
+    event: &Event,
+    outcome: CheckpointOutcome,
+    generation: Generation,
+) -> Checkpoint {
     Checkpoint {
         sequence: event.sequence,
         event: event.id,
@@ -437,7 +457,7 @@ fn checkpoint(tx: &dyn Tx, event: &Event, outcome: CheckpointOutcome, generation
 }
 
 /// Writes a checkpoint and lets the lane go on.
-fn off(
+pub(super) fn off(
     tx: &mut dyn Tx,
     candidate: &Candidate,
     checkpoint: &Checkpoint,

@@ -4,7 +4,7 @@
 //! promised. In both, every acknowledged Event must reach exactly one attempt, and no attempt that had begun
 //! may begin again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -17,6 +17,7 @@ use domain::outcome::{Outcome, TurnResult};
 use domain::route::{ActivePolicy, CheckpointOutcome};
 use domain::scope::EffectiveScope;
 use domain::text::DeliveryId;
+use domain::wait::Registration;
 use extension::Recovery;
 use serde_json::json;
 use store::{Faults, Location, Options, Point};
@@ -27,8 +28,8 @@ use super::world::{Call, Double, HandClock, Taking, World, route, scope};
 struct Crash {
     point: Point,
     directory: PathBuf,
-    /// Attempts whose process had begun.
-    begun: BTreeSet<ExecutionId>,
+    /// How many turns of each attempt had begun.
+    begun: BTreeMap<ExecutionId, i64>,
     /// Events whose sender had been answered.
     acknowledged: Vec<EventId>,
 }
@@ -39,9 +40,15 @@ struct Crashes {
     acknowledged: Mutex<Vec<EventId>>,
 }
 
-fn begun(executor: &Double) -> BTreeSet<ExecutionId> {
-    let calls = executor.calls();
-    calls.iter().filter_map(|call| if let Call::Run(id, _) = call { Some(*id) } else { None }).collect()
+fn begun(executor: &Double) -> BTreeMap<ExecutionId, i64> {
+    let mut begun = BTreeMap::new();
+    for call in executor.calls() {
+        match call {
+            Call::Run(id, _) | Call::Resume(id, ..) => *begun.entry(id).or_default() += 1,
+            Call::Recover(..) | Call::Observe(_) | Call::Inject(..) | Call::Interrupt(_) | Call::Stop(_) => {}
+        }
+    }
+    begun
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -122,14 +129,39 @@ async fn orders(world: &mut World, crashes: &Crashes) {
     world.end(last.id, Outcome::Completed).await;
 }
 
+/// Works that wait: for a fact that comes, for one that came already, and for their time.
+async fn waits(world: &mut World, crashes: &Crashes) {
+    let wait = |seconds| Registration { timeout_seconds: Some(seconds), ..Registration::default() };
+    for (opens, follows) in [("w-1", None), ("w-2", Some("after")), ("w-3", Some("before"))] {
+        let say = async |world: &mut World, id: String| {
+            let event = world.say(&id, Some(opens), &json!({})).await;
+            crashes.acknowledged.lock().unwrap().push(event);
+            world.run().await;
+        };
+        say(world, opens.to_owned()).await;
+        let run = world.executions().await.last().expect("it was started").id;
+        if follows == Some("before") {
+            say(world, format!("{opens}-before")).await;
+        }
+        world.park(run, wait(20)).await;
+        if follows == Some("after") {
+            say(world, format!("{opens}-after")).await;
+        }
+        world.clock.advance(Duration::from_secs(20));
+        world.runtime.renew().await.unwrap();
+        world.run().await;
+    }
+}
+
 /// Opens what a crash left and lets everything go on to its end.
-async fn resume(crash: &Crash, texts: &World) {
+async fn resume(crash: &Crash, texts: &World, resumes: bool) {
     let clock = HandClock::new();
     clock.advance(Duration::from_hours(1));
     let location = Location::Sqlite(crash.directory.join("conduit.db"));
     let options = Options { clock: clock.shared(), inline: true, ..Options::default() };
     let store = store::open(&location, options).await.unwrap();
     let executor = Arc::new(Double::default());
+    executor.can_resume(resumes);
     let mut world = World::over(store, clock, Arc::clone(&executor), texts.texts()).await;
     if world.runtime.generations().active().number.number() == 0 {
         // The crash came before the first configuration was there; nothing can have been accepted.
@@ -138,8 +170,8 @@ async fn resume(crash: &Crash, texts: &World) {
     }
     // The first life's processes are found by whoever asks for them.
     for execution in world.executions().await {
-        let found =
-            if crash.begun.contains(&execution.id) { Recovery::Alive } else { Recovery::NothingStarted };
+        let turns = crash.begun.get(&execution.id).copied().unwrap_or(0);
+        let found = if turns >= execution.turn.number { Recovery::Alive } else { Recovery::NothingStarted };
         executor.on_recover_of(execution.id, found);
     }
     loop {
@@ -172,14 +204,20 @@ async fn resume(crash: &Crash, texts: &World) {
 }
 
 async fn check(crash: &Crash, world: &World, executor: &Double) {
-    let again: Vec<_> = begun(executor).intersection(&crash.begun).copied().collect();
-    assert!(again.is_empty(), "begun twice: {again:?}");
+    let later = begun(executor);
     let mut inputs: BTreeMap<EventId, u32> = BTreeMap::new();
     for execution in world.executions().await {
-        let ended = [ExecutionState::Completed, ExecutionState::Handoff, ExecutionState::Failed];
-        assert!(ended.contains(&execution.state) || execution.interrupted_by.is_some(), "{execution:?}");
+        let ends = [
+            ExecutionState::Completed,
+            ExecutionState::Handoff,
+            ExecutionState::Failed,
+            ExecutionState::Waiting,
+        ];
+        assert!(ends.contains(&execution.state) || execution.interrupted_by.is_some(), "{execution:?}");
         assert!(!execution.unstopped);
         let id = execution.id;
+        let turns = [&crash.begun, &later].map(|begun| begun.get(&id).copied().unwrap_or(0));
+        assert!(turns[0] + turns[1] <= execution.turn.number, "begun twice: {turns:?} {execution:?}");
         let consumed = world
             .runtime
             .store()
@@ -207,11 +245,7 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
 }
 
 /// Lets a life go on in a scope, copies its files at every commit, and resumes each of the copies.
-async fn at_every_commit(
-    scope: EffectiveScope,
-    life: impl AsyncFnOnce(&mut World, &Crashes),
-    commits: usize,
-) {
+async fn at_every_commit(scope: EffectiveScope, life: impl AsyncFnOnce(&mut World, &Crashes), resumes: bool) {
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path().join("first");
     fs::create_dir_all(&home).unwrap();
@@ -226,6 +260,7 @@ async fn at_every_commit(
     let store = store::open(&Location::Sqlite(home.join("conduit.db")), options).await.unwrap();
 
     let executor = Arc::new(Double::default());
+    executor.can_resume(resumes);
     let crashes = Arc::new(Crashes::default());
     let mut world = World::over(store, clock, Arc::clone(&executor), Arc::default()).await;
     {
@@ -247,16 +282,27 @@ async fn at_every_commit(
 
     let taken = std::mem::take(&mut *crashes.taken.lock().unwrap());
     let of = |point| taken.iter().filter(|crash| crash.point == point).count();
-    assert!(of(Point::BeforeCommit) >= commits, "{}", of(Point::BeforeCommit));
+    assert!(of(Point::BeforeCommit) >= 30, "{}", of(Point::BeforeCommit));
     assert_eq!(of(Point::BeforeCommit), of(Point::AfterCommit));
     for crash in &taken {
-        resume(crash, &world).await;
+        resume(crash, &world, resumes).await;
     }
+}
+
+/// Works that wait, and some of everything.
+async fn everything(world: &mut World, crashes: &Crashes) {
+    waits(world, crashes).await;
+    scenario(world, crashes).await;
 }
 
 #[tokio::test]
 async fn every_commit_may_be_the_last() {
-    at_every_commit(scope(ActivePolicy::Queue, 2), scenario, 30).await;
+    at_every_commit(scope(ActivePolicy::Queue, 2), everything, false).await;
+}
+
+#[tokio::test]
+async fn every_commit_may_be_the_last_where_attempts_are_resumed() {
+    at_every_commit(scope(ActivePolicy::Queue, 2), everything, true).await;
 }
 
 #[tokio::test]
@@ -267,5 +313,5 @@ async fn every_commit_of_an_order_may_be_the_last() {
         route("ended", ActivePolicy::Interrupt, &json!({"only": "interrupt"})),
         route("told", ActivePolicy::Queue, &json!({})),
     ];
-    at_every_commit(declared, orders, 30).await;
+    at_every_commit(declared, orders, false).await;
 }

@@ -298,10 +298,11 @@ async fn unsupported_policy_explicit_fallback() {
             assert_eq!(world.execution(run).await.state, ExecutionState::Running);
         }
         // Without one nothing is inferred: the order is given, and comes back as not accepted.
-        let mut world = World::new().await;
+        let world = World::with(ordering(policy, Fallbacks::default())).await;
         world.executor.cannot_be_controlled(true);
-        world.apply(ordering(policy, Fallbacks::default())).await;
         let (mut world, work, run) = running(world).await;
+        let refused = world.try_apply(ordering(policy, Fallbacks::default())).await.unwrap_err();
+        assert!(refused.to_string().contains("set a `fallback`"), "{refused}");
         let event = world.deliver("d-2", "k").await;
         world.run().await;
         assert_eq!(world.checkpoint(event).await.unwrap().policy, Some(policy));
@@ -369,6 +370,45 @@ async fn a_run_that_is_stopped_at_its_end_still_proves_what_it_took() {
     assert_eq!(world.execution(run).await.state, ExecutionState::Failed);
     assert!(world.pending(work).await.is_empty());
     assert_eq!(states(&world, run).await, ["consumed"]);
+}
+
+#[tokio::test]
+async fn a_waiting_result_s_proof_is_applied_before_its_registration_looks() {
+    let (mut world, work, run) = injecting().await;
+    let proved = world.deliver("d-2", "k").await;
+    world.run().await;
+    let wait = domain::wait::Registration::default();
+    let result = TurnResult { consumed_inputs: vec![proved], ..TurnResult::waiting(wait) };
+    ends(&mut world, run, result).await;
+    assert!(
+        matches!(world.work(work).await.state, WorkState::Waiting { .. }),
+        "what it took in wakes it not"
+    );
+    assert!(world.pending(work).await.is_empty());
+    let new = world.deliver("d-3", "k").await;
+    world.run().await;
+    let next = world.executions().await.last().unwrap().clone();
+    assert_ne!(next.id, run);
+    assert_eq!(consumed(&world, next.id).await.first(), Some(&new), "only the new one is its input");
+    assert!(!consumed(&world, next.id).await.contains(&proved));
+}
+
+#[tokio::test]
+async fn an_order_to_an_attempt_that_parks_goes_to_no_later_turn() {
+    let (mut world, work, run) = injecting().await;
+    world.executor.on_inject([Taking::IsUnsure]);
+    let event = world.deliver("d-2", "k").await;
+    world.run().await;
+    let wait = domain::wait::Registration {
+        keys: Some(Vec::new()),
+        timeout_seconds: Some(60),
+        ..Default::default()
+    };
+    ends(&mut world, run, TurnResult::waiting(wait)).await;
+    world.clock.advance(SECOND);
+    world.run().await;
+    assert_eq!(states(&world, run).await, ["stale"]);
+    assert_eq!(world.pending(work).await, [event], "it is input of whatever ends the wait");
 }
 
 #[test]

@@ -183,6 +183,7 @@ async fn a_handler_that_always_fails_stops_its_lane_only_and_not_for_ever() {
     let taken = calls.iter().find_map(|call| match call {
         Call::Run(id, inputs) if *id == run.id => Some(inputs.clone()),
         Call::Run(..)
+        | Call::Resume(..)
         | Call::Recover(..)
         | Call::Observe(_)
         | Call::Inject(..)

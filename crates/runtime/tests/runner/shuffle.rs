@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use domain::event::Key;
 use domain::execution::Execution;
+use domain::execution::ExecutionState;
 use domain::id::{EventId, Sequence, WorkId};
 use domain::outcome::{Outcome, TurnResult};
 use domain::route::{ActivePolicy, CheckpointOutcome};
+use domain::store::WaitFilter;
+use domain::text::SourceName;
+use domain::wait::{Registration, WaitState};
 use domain::work::WorkState;
 use extension::Recovery;
 use runtime::Stage;
@@ -36,6 +40,18 @@ impl Dice {
         KEYS[usize::try_from(self.below(4)).unwrap()]
     }
 
+    fn result(&mut self) -> TurnResult {
+        match self.below(6) {
+            0 | 1 => TurnResult::of(Outcome::Failed),
+            2 | 3 => TurnResult::of(Outcome::Completed),
+            waits => TurnResult::waiting(Registration {
+                keys: (waits == 5).then(Vec::new),
+                timeout_seconds: Some(1 + self.below(60)),
+                ..Registration::default()
+            }),
+        }
+    }
+
     fn payload(&mut self) -> Value {
         match self.below(12) {
             0 => json!({"keys": [self.key()]}),
@@ -56,7 +72,7 @@ async fn live(world: &World) -> Vec<Execution> {
 }
 
 async fn one_move(world: &mut World, dice: &mut Dice, events: &mut Vec<EventId>) {
-    match dice.below(16) {
+    match dice.below(18) {
         0..=4 => {
             let id = format!("d-{}", events.len());
             let payload = dice.payload();
@@ -68,9 +84,8 @@ async fn one_move(world: &mut World, dice: &mut Dice, events: &mut Vec<EventId>)
         10 => drop(world.stages.complete.step().await.unwrap()),
         11 => world.settle_tasks().await,
         12 => {
-            for run in live(world).await.iter().take(2) {
-                let outcome = if dice.below(3) == 0 { Outcome::Failed } else { Outcome::Completed };
-                world.executor.try_end(run.id, TurnResult::of(outcome));
+            for run in live(world).await.iter().filter(|run| run.state != ExecutionState::Parked).take(2) {
+                world.executor.try_end(run.id, dice.result());
             }
         }
         13 => {
@@ -82,6 +97,7 @@ async fn one_move(world: &mut World, dice: &mut Dice, events: &mut Vec<EventId>)
             world.clock.advance(Duration::from_secs(dice.below(40)));
             world.stages.recover.step().await.unwrap();
         }
+        15 | 16 => drop(world.stages.wake.step().await.unwrap()),
         _ => {
             if dice.below(6) == 0
                 && let Some(run) = live(world).await.first()
@@ -139,6 +155,16 @@ async fn check(seed: u64, world: &World, events: &[EventId]) {
             assert_eq!(times, 0, "seed {seed}: {event}");
         }
     }
+    let waits = world.runtime.store().read("test", |tx| tx.waits(&WaitFilter::default(), 500)).await.unwrap();
+    for wait in &waits {
+        assert!(!wait.state.is_active(), "seed {seed}: {wait:?}");
+        let bridges = world.runtime.store().read("test", {
+            let id = domain::wait::woken_delivery(wait.id);
+            move |tx| tx.event_of_delivery(&SourceName::known("core"), &id)
+        });
+        let woken = matches!(wait.state, WaitState::Woken { .. });
+        assert_eq!(bridges.await.unwrap().is_some(), woken, "seed {seed}: {wait:?}");
+    }
     let mut begun: Vec<_> = world.executor.calls();
     begun.retain(|call| matches!(call, Call::Run(..)));
     assert!(begun.len() <= executions.len(), "seed {seed}: nothing was started twice");
@@ -151,6 +177,7 @@ async fn no_interleaving_loses_or_doubles_anything() {
         declared.routes = vec![route("told", ActivePolicy::Queue, &json!({"looks": seed % 2 == 0}))];
         let mut world = World::with(declared).await;
         world.executor.on_recover(Recovery::Alive);
+        world.executor.can_resume(seed % 3 == 0);
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut events = Vec::new();
         for _ in 0..MOVES {

@@ -14,19 +14,22 @@ use domain::intent::Intent;
 use domain::outcome::{Outcome, TurnResult};
 use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, Fallbacks, Match};
 use domain::scope::{Binding, EffectiveScope, Route, SecretRef, Settings};
-use domain::store::{EventFilter, ExecutionFilter, Store, StoreError};
+use domain::store::{EventFilter, ExecutionFilter, Store, StoreError, WaitFilter};
 use domain::text::{
     BindingName, Code, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
     SourceName, WorkKind,
 };
 use domain::time::{Clock, Timestamp};
+use domain::wait::{Registration, Wait};
 use domain::work::{Lifecycle, Work};
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Handler, HandlerError, Injected,
-    Injection, Log, LogRequest, PinError, PreparedRoute, Recovery, RouteInput, RunError, RunRequest, Secret,
-    SecretError, Segment, Stopped,
+    Injection, Log, LogRequest, PinError, PreparedRoute, Recovery, ResumeRequest, RouteInput, RunError,
+    RunRequest, Secret, SecretError, Segment, Stopped,
 };
-use runtime::{AcceptError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages};
+use runtime::{
+    AcceptError, ApplyError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
+};
 use serde_json::{Value, json};
 use store::Location;
 use tokio::sync::oneshot;
@@ -66,6 +69,8 @@ impl HandClock {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Call {
     Run(ExecutionId, Vec<EventId>),
+    /// The attempt, what woke it, and what it is given.
+    Resume(ExecutionId, EventId, Vec<EventId>),
     Recover(ExecutionId, i64),
     Observe(ExecutionId),
     Inject(ExecutionId, EventId),
@@ -97,6 +102,7 @@ struct DoubleState {
     taking: VecDeque<Taking>,
     held_answers: Vec<oneshot::Sender<()>>,
     proofs: BTreeMap<ExecutionId, Vec<EventId>>,
+    resumes: bool,
 }
 
 /// How a run is to go wrong before it begins.
@@ -209,6 +215,28 @@ impl Double {
         self.state.lock().unwrap().run_fault = fault;
     }
 
+    /// Lets attempts go on from their Waits, or has the next attempt do it.
+    pub(super) fn can_resume(&self, resumes: bool) {
+        self.state.lock().unwrap().resumes = resumes;
+    }
+
+    /// Pins, unless the test has something else in mind.
+    async fn pinned(&self, host: &dyn AttemptHost) -> Result<(), RunError> {
+        let fault = self.state.lock().unwrap().run_fault;
+        match fault {
+            Some(RunFault::Fenced) => return Err(RunError::Fenced),
+            Some(RunFault::Panics) => panic!("the test says so"),
+            None => {}
+        }
+        match host.pin(b"handle".to_vec()).await {
+            Ok(()) => Ok(()),
+            Err(PinError::Fenced) => Err(RunError::Fenced),
+            Err(error @ (PinError::TooLarge | PinError::Store(_))) => {
+                Err(RunError::Failed { code: "pin_failed", reason: error.to_string() })
+            }
+        }
+    }
+
     fn begin(&self, execution: ExecutionId, call: Call) -> oneshot::Receiver<TurnResult> {
         let (end, ended) = oneshot::channel();
         let mut state = self.state.lock().unwrap();
@@ -232,8 +260,9 @@ impl Executor for Double {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let can = !self.state.lock().unwrap().uncontrollable;
-        Capabilities { holds_until_pinned: true, inject: can, interrupt: can }
+        let state = self.state.lock().unwrap();
+        let can = !state.uncontrollable;
+        Capabilities { holds_until_pinned: true, inject: can, interrupt: can, resumes: state.resumes }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
@@ -246,21 +275,22 @@ impl Executor for Double {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
-            let fault = self.state.lock().unwrap().run_fault;
-            match fault {
-                Some(RunFault::Fenced) => return Err(RunError::Fenced),
-                Some(RunFault::Panics) => panic!("the test says so"),
-                None => {}
-            }
-            match host.pin(b"handle".to_vec()).await {
-                Ok(()) => {}
-                Err(PinError::Fenced) => return Err(RunError::Fenced),
-                Err(error @ (PinError::TooLarge | PinError::Store(_))) => {
-                    return Err(RunError::Failed { code: "pin_failed", reason: error.to_string() });
-                }
-            }
+            self.pinned(host).await?;
             let inputs = request.inputs.iter().map(|input| input.event.id).collect();
             until(self.begin(request.execution, Call::Run(request.execution, inputs))).await
+        })
+    }
+
+    fn resume<'a>(
+        &'a self,
+        ResumeRequest { request, woken_by, session }: ResumeRequest,
+        host: &'a dyn AttemptHost,
+    ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+        Box::pin(async move {
+            self.pinned(host).await?;
+            assert_eq!(session.as_deref(), Some(&b"handle"[..]), "it goes on from what it had pinned");
+            let inputs = request.inputs.iter().map(|input| input.event.id).collect();
+            until(self.begin(request.execution, Call::Resume(request.execution, woken_by, inputs))).await
         })
     }
 
@@ -556,10 +586,14 @@ impl World {
     }
 
     pub(super) async fn apply(&mut self, scope: EffectiveScope) {
+        self.try_apply(scope).await.unwrap();
+    }
+
+    pub(super) async fn try_apply(&mut self, scope: EffectiveScope) -> Result<(), ApplyError> {
         let text = format!("text {}", self.texts.lock().unwrap().len());
         let scopes = Scopes::from([(scope.name.clone(), Arc::new(scope))]);
         self.texts.lock().unwrap().insert(text.clone(), scopes);
-        self.runtime.apply(text, String::new()).await.unwrap();
+        self.runtime.apply(text, String::new()).await.map(|_generation| ())
     }
 
     pub(super) fn delivery(&self, id: &str, key_id: Option<&str>, payload: &Value) -> Delivery {
@@ -651,6 +685,20 @@ impl World {
         self.executor.end(execution, TurnResult::of(outcome));
         self.settle_tasks().await;
         self.run().await;
+    }
+
+    /// Ends a run's turn in a Wait and lets everything go on.
+    pub(super) async fn park(&mut self, execution: ExecutionId, wait: Registration) {
+        self.executor.end(execution, TurnResult::waiting(wait));
+        self.settle_tasks().await;
+        self.run().await;
+    }
+
+    /// The newest Wait.
+    pub(super) async fn wait(&self) -> Wait {
+        let waits =
+            self.runtime.store().read("test", |tx| tx.waits(&WaitFilter::default(), 1)).await.unwrap();
+        waits.into_iter().next().expect("somebody waits")
     }
 
     pub(super) async fn checkpoint(&self, event: EventId) -> Option<Checkpoint> {

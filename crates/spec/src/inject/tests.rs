@@ -71,7 +71,7 @@ impl Executor for Reference {
 
     fn capabilities(&self) -> Capabilities {
         let inject = self.flaw != Some(Flaw::CannotInject);
-        Capabilities { holds_until_pinned: true, inject, interrupt: false }
+        Capabilities { holds_until_pinned: true, inject, interrupt: false, resumes: false }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use domain::execution::{Execution, ExecutionState, Handle};
+use domain::execution::{Execution, ExecutionState, Handle, Turn};
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
 use domain::intent::Controls;
 use domain::lease::Lease;
 use domain::outcome::{Artifact, Outcome, TurnResult, Usage};
 use domain::store::{StoreError, Tx};
-use domain::text::{BindingName, ExecutorName, ScopeName};
+use domain::text::{BindingName, EventType, ExecutorName, ScopeName};
 use domain::time::Timestamp;
+use domain::wait::Registration;
 use domain::work::Work;
 
 use super::StoreDriver;
 use super::sample::{
-    accept, completed, conflicts, event, execution, idle, main_scope, read, recorded, second, start,
+    accept, completed, conflicts, event, execution, idle, key, main_scope, read, recorded, second, start,
     start_with, work, write,
 };
 
@@ -38,6 +39,13 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
         timeout: Duration::from_micros(1_500_001),
         deadline_at: Some(second(44)),
         handle: Handle::new(&b"\x00\xff{\"pid\":1}"[..]),
+        turn: Turn {
+            number: 2,
+            cause: EventId::from_number(61),
+            used: Duration::from_micros(7),
+            resumed_by: Some(EventId::from_number(62)),
+            session: Handle::new(&b"\xff"[..]),
+        },
         outcome: Some(Outcome::Failed),
         claimed_at: second(41),
         started_at: Some(second(42)),
@@ -331,6 +339,12 @@ pub async fn turn_result_is_kept_once(driver: &impl StoreDriver) {
         usage: vec![Usage { unit: "tokens".to_owned(), thousandths: i64::MAX }],
         artifacts: vec![Artifact { path: "out/ö.txt".to_owned(), bytes: 1 << 40 }],
         consumed_inputs: vec![EventId::from_number(1)],
+        wait: Some(Box::new(Registration {
+            keys: Some(vec![key("pr/1")]),
+            types: vec![EventType::known("build.finished")],
+            after: Some(Sequence::from_number(9)),
+            timeout_seconds: Some(60),
+        })),
     };
     let written = full.clone();
     write(store, move |tx| tx.insert_turn_result(id, &written)).await;

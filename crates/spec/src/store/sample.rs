@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::causal::Bounds;
 use domain::event::{Causation, Event, Key, Payload};
-use domain::execution::{Execution, ExecutionState};
+use domain::execution::{Execution, ExecutionState, Turn};
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Revision, Sequence, WorkId};
 use domain::input::Input;
 use domain::intent::Controls;
@@ -149,6 +149,7 @@ pub(super) fn work(number: i64) -> Work {
         queued_at: second(number),
         failures: 0,
         eligibility: Eligibility::Clear,
+        hold: None,
         revision: Revision::FIRST,
         attempts: 0,
         created_at: second(number),
@@ -215,6 +216,7 @@ pub(super) fn execution(number: i64, work: &Work, trigger: &Event) -> Execution 
         timeout: Duration::from_hours(1),
         deadline_at: None,
         handle: None,
+        turn: Turn { number: 1, cause: trigger.id, used: Duration::ZERO, resumed_by: None, session: None },
         outcome: None,
         claimed_at: second(number),
         started_at: None,

@@ -1,5 +1,5 @@
 /// Every file of cases.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     include_str!("access.rs"),
     include_str!("config.rs"),
     include_str!("durability.rs"),
@@ -14,6 +14,7 @@ const FILES: [&str; 15] = [
     include_str!("start.rs"),
     include_str!("timer.rs"),
     include_str!("transaction.rs"),
+    include_str!("wait.rs"),
     include_str!("work.rs"),
 ];
 

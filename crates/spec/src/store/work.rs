@@ -2,12 +2,12 @@
 
 use domain::capacity::Blocker;
 use domain::event::Key;
-use domain::id::{Attempt, ExecutionId, Revision, Sequence, WorkId};
+use domain::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use domain::input::Input;
 use domain::retry::{Eligibility, Exhaustion};
 use domain::store::{StoreError, Tx};
 use domain::text::{ExternalId, ScopeName, SourceName, WorkKind};
-use domain::work::{Lifecycle, Queue, Work, WorkState};
+use domain::work::{Hold, HoldReason, Lifecycle, Queue, Work, WorkState};
 
 use super::StoreDriver;
 use super::sample::{
@@ -20,6 +20,11 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
     let store = driver.store();
     let blocked = |blocker| Work { queue: Queue::Blocked(blocker), ..work(0) };
     let failed = ExecutionId::from_number(9);
+    let (wait, event) = (WaitId::from_number(8), Sequence::from_number(6));
+    let hold = || {
+        let reason = "it is “held”".to_owned();
+        Some(Hold { because: HoldReason::WakeRefused, reason, since: second(5) })
+    };
     let exhausted = |because| Work {
         failures: 3,
         eligibility: Eligibility::Exhausted { failed, because },
@@ -47,6 +52,14 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         Work {
             eligibility: Eligibility::Stopping { interrupted: failed },
             ..blocked(Blocker::Stopping(main_scope()))
+        },
+        Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, ..work(0) },
+        Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, hold: hold(), ..work(0) },
+        Work { eligibility: Eligibility::Woken { wait, event, resumes: None }, ..work(0) },
+        Work {
+            eligibility: Eligibility::Woken { wait, event, resumes: Some(failed) },
+            hold: hold(),
+            ..blocked(Blocker::Held(main_scope()))
         },
         ended(&work(0), WorkState::Completed),
         ended(&work(0), WorkState::Failed),

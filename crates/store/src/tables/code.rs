@@ -6,13 +6,14 @@ use domain::intent::{Controls, ErrorFallback, IntentKind, IntentState};
 use domain::outcome::Outcome;
 use domain::route::{ActivePolicy, CheckpointOutcome};
 use domain::time::Timestamp;
-use domain::work::{Lifecycle, WorkState};
+use domain::work::{HoldReason, Lifecycle, WorkState};
 
 /// A Work's state, without the Execution that a running one has.
 pub(crate) const fn work_state(state: WorkState) -> i64 {
     match state {
         WorkState::Ready => 0,
         WorkState::Running { .. } => RUNNING,
+        WorkState::Waiting { .. } => WAITING,
         WorkState::Completed => 3,
         WorkState::Failed => 4,
         WorkState::Cancelled => 5,
@@ -21,8 +22,11 @@ pub(crate) const fn work_state(state: WorkState) -> i64 {
 
 /// The state of a Work that names an Execution.
 pub(crate) const RUNNING: i64 = 1;
+/// The state of a Work that names a Wait.
+pub(crate) const WAITING: i64 = 2;
 
-pub(crate) const fn ended_work_state(number: i64) -> Option<WorkState> {
+/// The state behind a number, of those that name nothing.
+pub(crate) const fn plain_work_state(number: i64) -> Option<WorkState> {
     match number {
         0 => Some(WorkState::Ready),
         3 => Some(WorkState::Completed),
@@ -37,6 +41,7 @@ pub(crate) fn work_state_word(word: &str) -> Option<i64> {
     match word {
         "ready" => Some(0),
         "running" => Some(RUNNING),
+        "waiting" => Some(WAITING),
         "completed" => Some(3),
         "failed" => Some(4),
         "cancelled" => Some(5),
@@ -48,8 +53,10 @@ pub(crate) const fn execution_state(state: ExecutionState) -> i64 {
     match state {
         ExecutionState::Launching => 1,
         ExecutionState::Running => 2,
+        ExecutionState::Parked => 3,
         ExecutionState::Completed => 4,
         ExecutionState::Handoff => 5,
+        ExecutionState::Waiting => 6,
         ExecutionState::Failed => 7,
         ExecutionState::Cancelled => 8,
     }
@@ -63,6 +70,7 @@ pub(crate) const fn outcome(outcome: Outcome) -> i64 {
     match outcome {
         Outcome::Completed => 0,
         Outcome::Handoff => 1,
+        Outcome::Waiting => 2,
         Outcome::Failed => 3,
     }
 }
@@ -71,6 +79,7 @@ pub(crate) const fn outcome_of(number: i64) -> Option<Outcome> {
     match number {
         0 => Some(Outcome::Completed),
         1 => Some(Outcome::Handoff),
+        2 => Some(Outcome::Waiting),
         3 => Some(Outcome::Failed),
         _ => None,
     }
@@ -91,6 +100,16 @@ pub(crate) const fn lifecycle_of(number: i64) -> Option<Lifecycle> {
         2 => Some(Lifecycle::Standing),
         _ => None,
     }
+}
+
+pub(crate) const fn hold_reason(reason: HoldReason) -> i64 {
+    match reason {
+        HoldReason::WakeRefused => 0,
+    }
+}
+
+pub(crate) fn hold_reason_of(number: i64) -> Option<HoldReason> {
+    HoldReason::ALL.into_iter().find(|reason| hold_reason(*reason) == number)
 }
 
 pub(crate) const fn policy(policy: ActivePolicy) -> i64 {
@@ -199,7 +218,7 @@ pub(crate) const fn intent_state_of(number: i64, due_at: Option<Timestamp>) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::id::ExecutionId;
+    use domain::id::{ExecutionId, WaitId};
 
     #[test]
     fn every_word_comes_back_from_its_number() {
@@ -207,13 +226,15 @@ mod tests {
             assert_eq!(execution_state_of(execution_state(state)), Some(state));
         }
         for state in [WorkState::Ready, WorkState::Completed, WorkState::Failed, WorkState::Cancelled] {
-            assert_eq!(ended_work_state(work_state(state)), Some(state));
+            assert_eq!(plain_work_state(work_state(state)), Some(state));
             assert_eq!(work_state_word(state.as_str()), Some(work_state(state)));
         }
         let running = WorkState::Running { execution: ExecutionId::from_number(1) };
         assert_eq!(work_state_word(running.as_str()), Some(work_state(running)));
-        assert_eq!(ended_work_state(RUNNING), None);
-        for word in [Outcome::Completed, Outcome::Handoff, Outcome::Failed] {
+        let waiting = WorkState::Waiting { wait: WaitId::from_number(1) };
+        assert_eq!(work_state_word(waiting.as_str()), Some(work_state(waiting)));
+        assert_eq!((plain_work_state(RUNNING), plain_work_state(WAITING)), (None, None));
+        for word in [Outcome::Completed, Outcome::Handoff, Outcome::Waiting, Outcome::Failed] {
             assert_eq!(outcome_of(outcome(word)), Some(word));
         }
         for word in [Lifecycle::Once, Lifecycle::RunOnce, Lifecycle::Standing] {
@@ -223,6 +244,9 @@ mod tests {
             [ActivePolicy::Queue, ActivePolicy::Inject, ActivePolicy::Interrupt, ActivePolicy::Drop];
         for word in policies {
             assert_eq!(policy_of(policy(word)), Some(word));
+        }
+        for word in HoldReason::ALL {
+            assert_eq!(hold_reason_of(hold_reason(word)), Some(word));
         }
         for word in CheckpointOutcome::ALL {
             assert_eq!(checkpoint_outcome_of(checkpoint_outcome(word)), Some(word));

@@ -28,6 +28,11 @@ static BY_SEQUENCE: Sql = Sql::new("read an Event by its sequence", "event", sel
 static BY_DELIVERY: Sql =
     Sql::new("read an Event by its delivery", "event", select!(" WHERE source = $1 AND delivery_id = $2"));
 static LIST: Sql = Sql::new("list Events", "event", select!(""));
+static OF_KEY: Sql = Sql::new(
+    "read Events of a key",
+    "event",
+    select!(" WHERE key_source = $1 AND key_external_id = $2 AND sequence > $3 ORDER BY sequence LIMIT $4"),
+);
 static IDS: Sql = Sql::new(
     "list ids of Events",
     "event",
@@ -155,6 +160,11 @@ impl EventReads for Transaction<'_> {
         self.db.listed(&LIST, &query, &values, decode)
     }
 
+    fn events_of_key(&mut self, key: &Key, after: Sequence, rows: u32) -> Result<Vec<Event>, StoreError> {
+        let (source, id) = (text(key.source.as_str()), text(key.external_id.as_str()));
+        self.db.many(&OF_KEY, &[source, id, int(after.number()), limit(rows)], decode)
+    }
+
     fn event_ids(&mut self, low: EventId, high: EventId, rows: u32) -> Result<Vec<EventId>, StoreError> {
         let values = [int(low.number()), int(high.number()), limit(rows)];
         self.db.many(&IDS, &values, |columns| columns.int().map(EventId::from_number))
@@ -201,5 +211,16 @@ impl EventWrites for Transaction<'_> {
     fn charge_root(&mut self, root: EventId, minute: i64, per_minute: u32) -> Result<bool, StoreError> {
         let values = [int(root.number()), int(minute), int(i64::from(per_minute))];
         Ok(self.db.count(&CHARGE_ROOT, &values)? > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OF_KEY;
+    use crate::tables::plan::assert_uses;
+
+    #[test]
+    fn what_a_key_had_before_costs_nothing() {
+        assert_uses(&OF_KEY, "event_key");
     }
 }

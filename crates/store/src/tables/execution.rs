@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::execution::{Execution, Handle};
+use domain::execution::{Execution, Handle, Turn};
 use domain::feed::Change;
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
 use domain::lease::Lease;
@@ -21,8 +21,9 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
-            "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, outcome, ",
-            "claimed_at, started_at, ended_at, unstopped, controls, interrupted_by FROM execution",
+            "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, turn, ",
+            "cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, controls, ",
+            "interrupted_by FROM execution",
             $rest
         )
     };
@@ -39,13 +40,13 @@ static COUNT_LIVE: Sql = Sql::new(
     "count live Executions",
     "execution",
     "SELECT CAST(COUNT(*) AS BIGINT)
-     FROM (SELECT 1 FROM execution WHERE scope = $1 AND state < 4 LIMIT $2) AS counted",
+     FROM (SELECT 1 FROM execution WHERE scope = $1 AND state < 3 LIMIT $2) AS counted",
 );
 static EXPIRED: Sql = Sql::new(
     "find expired leases",
     "execution",
     select!(
-        " WHERE host = $1 AND state < 4 AND outcome IS NULL AND lease_until <= $2
+        " WHERE host = $1 AND state < 3 AND outcome IS NULL AND lease_until <= $2
          ORDER BY lease_until, id LIMIT $3"
     ),
 );
@@ -53,7 +54,7 @@ static NEXT_EXPIRY: Sql = Sql::new(
     "find the next lease to expire",
     "execution",
     "SELECT lease_until FROM execution
-     WHERE host = $1 AND state < 4 AND outcome IS NULL AND lease_until IS NOT NULL
+     WHERE host = $1 AND state < 3 AND outcome IS NULL AND lease_until IS NOT NULL
      ORDER BY lease_until LIMIT 1",
 );
 static STRANDED: Sql = Sql::new(
@@ -61,7 +62,7 @@ static STRANDED: Sql = Sql::new(
     "execution",
     "SELECT execution.id, COALESCE(host.label, 'a host without a name'), lease_until
      FROM execution LEFT JOIN host ON host.number = execution.host
-     WHERE execution.host <> $1 AND state < 4 AND outcome IS NULL AND lease_until <= $2
+     WHERE execution.host <> $1 AND state < 3 AND outcome IS NULL AND lease_until <= $2
      ORDER BY execution.host, lease_until, execution.id LIMIT $3",
 );
 static UNSETTLED: Sql = Sql::new(
@@ -84,9 +85,10 @@ static INSERT: Sql = Sql::new(
     "execution",
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle,
-        outcome, claimed_at, started_at, ended_at, unstopped, host, controls, interrupted_by)
+        turn, cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, host,
+        controls, interrupted_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23, $24, $25, $26)
+        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -95,6 +97,13 @@ static UPDATE: Sql = Sql::new(
     "UPDATE execution SET state = $3, epoch = $4, lease_owner = $5, lease_until = $6, recovering = $7,
         deadline_at = $8, handle = $9, outcome = $10, started_at = $11, ended_at = $12,
         unstopped = $13, interrupted_by = $14
+     WHERE id = $1 AND epoch = $2 AND state < 4",
+);
+// The end of a turn in a Wait, and the beginning of the next, which may be on another host.
+static TURN: Sql = Sql::new(
+    "change the turn of an Execution",
+    "execution",
+    "UPDATE execution SET turn = $3, cause = $4, used = $5, resumed_by = $6, session = $7, host = $8
      WHERE id = $1 AND epoch = $2 AND state < 4",
 );
 // A renewal, the most frequent change of all: it touches one index.
@@ -115,6 +124,9 @@ static INSERT_RESULT: Sql = Sql::new(
     "turn_result",
     "INSERT INTO turn_result (execution, body) VALUES ($1, $2) ON CONFLICT (execution) DO NOTHING",
 );
+
+static REPLACE_RESULT: Sql =
+    Sql::new("replace a result", "turn_result", "UPDATE turn_result SET body = $2 WHERE execution = $1");
 
 fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
     let execution = Execution {
@@ -145,6 +157,19 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
             None => None,
             Some(bytes) => Some(Handle::new(bytes).ok_or_else(|| columns.corrupt("a handle too long"))?),
         },
+        turn: Turn {
+            number: columns.int()?,
+            cause: EventId::from_number(columns.int()?),
+            used: match u64::try_from(columns.int()?) {
+                Ok(micros) => Duration::from_micros(micros),
+                Err(_negative) => return Err(columns.corrupt("a negative time")),
+            },
+            resumed_by: columns.maybe_int()?.map(EventId::from_number),
+            session: match columns.maybe_blob()? {
+                None => None,
+                Some(bytes) => Some(Handle::new(bytes).ok_or_else(|| columns.corrupt("a session too long"))?),
+            },
+        },
         outcome: columns.maybe_word(code::outcome_of)?,
         claimed_at: columns.time()?,
         started_at: columns.maybe_time()?,
@@ -166,6 +191,7 @@ fn only_renewed(execution: &Execution, read: &Execution) -> bool {
         && execution.recovering == read.recovering
         && execution.deadline_at == read.deadline_at
         && execution.handle == read.handle
+        && execution.turn == read.turn
         && execution.outcome == read.outcome
         && execution.started_at == read.started_at
         && execution.ended_at == read.ended_at
@@ -195,11 +221,11 @@ pub(super) fn narrowed<'f>(
     let before = filter.before.map(|before| int(before.number()));
     if filter.live == Some(true) {
         // In no order that the history has, or a planner would walk all of it to save sorting the few.
-        list.fixed(Some("state < 4"));
+        list.fixed(Some("state < 3"));
         list.only("id + 0 < $n", before);
         return list.ordered("id + 0 DESC", limit);
     }
-    list.fixed((filter.live == Some(false)).then_some("state >= 4"));
+    list.fixed((filter.live == Some(false)).then_some("state >= 3"));
     list.only("id < $n", before);
     list.ordered("id DESC", limit)
 }
@@ -299,6 +325,11 @@ impl ExecutionWrites for Transaction<'_> {
                 int(micros(execution.timeout)),
                 maybe_time(execution.deadline_at),
                 maybe_blob(execution.handle.as_ref().map(Handle::as_bytes)),
+                int(execution.turn.number),
+                int(execution.turn.cause.number()),
+                int(micros(execution.turn.used)),
+                maybe_int(execution.turn.resumed_by.map(EventId::number)),
+                maybe_blob(execution.turn.session.as_ref().map(Handle::as_bytes)),
                 maybe_int(execution.outcome.map(code::outcome)),
                 time(execution.claimed_at),
                 maybe_time(execution.started_at),
@@ -322,6 +353,21 @@ impl ExecutionWrites for Transaction<'_> {
         let until = maybe_time(execution.lease.map(|lease| lease.until));
         if only_renewed(execution, read) {
             return self.db.write(&RENEW, &[id, was, owner, until], 1);
+        }
+        if execution.turn != read.turn {
+            // Before the epoch rises, which both statements are fenced by.
+            let turn = &execution.turn;
+            let values = [
+                int(read.id.number()),
+                int(read.epoch.number()),
+                int(turn.number),
+                int(turn.cause.number()),
+                int(micros(turn.used)),
+                maybe_int(turn.resumed_by.map(EventId::number)),
+                maybe_blob(turn.session.as_ref().map(Handle::as_bytes)),
+                int(self.place.host),
+            ];
+            self.db.write(&TURN, &values, 1)?;
         }
         self.db.write(
             &UPDATE,
@@ -357,6 +403,11 @@ impl ExecutionWrites for Transaction<'_> {
     fn insert_turn_result(&mut self, id: ExecutionId, result: &TurnResult) -> Result<(), StoreError> {
         let body = serde_json::to_vec(result).expect("a result is plain data with text keys");
         self.db.write(&INSERT_RESULT, &[int(id.number()), blob(&body)], 1)
+    }
+
+    fn replace_turn_result(&mut self, id: ExecutionId, result: &TurnResult) -> Result<(), StoreError> {
+        let body = serde_json::to_vec(result).expect("a result is plain data with text keys");
+        self.db.write(&REPLACE_RESULT, &[int(id.number()), blob(&body)], 1)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The change feed: one row for each Event and each transition, written beside what it reports.
 
 use domain::feed::{Change, FeedRow};
-use domain::id::{EventId, ExecutionId, Sequence, WorkId};
+use domain::id::{EventId, ExecutionId, Sequence, WaitId, WorkId};
 use domain::store::{FeedReads, FeedWrites, Snapshot, StoreError, Tx};
 use domain::time::Timestamp;
 use domain::work::WorkState;
@@ -62,6 +62,7 @@ fn encode(change: Change) -> Columned {
             a: id.number(),
             b: match state {
                 WorkState::Running { execution } => Some(execution.number()),
+                WorkState::Waiting { wait } => Some(wait.number()),
                 WorkState::Ready | WorkState::Completed | WorkState::Failed | WorkState::Cancelled => None,
             },
             from: None,
@@ -90,11 +91,15 @@ fn decode(columns: &mut Columns<'_>) -> Result<FeedRow, StoreError> {
             columns.maybe_int()?;
             Change::Checkpoint { event, outcome: columns.word(code::checkpoint_outcome_of)? }
         }
-        (WORK, running) => {
+        (WORK, named) => {
             columns.maybe_int()?;
-            let state = match running {
-                Some(execution) => WorkState::Running { execution: ExecutionId::from_number(execution) },
-                None => columns.word(code::ended_work_state)?,
+            let state = match (columns.int()?, named) {
+                (code::RUNNING, Some(id)) => WorkState::Running { execution: ExecutionId::from_number(id) },
+                (code::WAITING, Some(id)) => WorkState::Waiting { wait: WaitId::from_number(id) },
+                (state, None) => {
+                    code::plain_work_state(state).ok_or_else(|| columns.corrupt("an unknown state"))?
+                }
+                (_, Some(_)) => return Err(columns.corrupt("a state that names nothing")),
             };
             Change::Work { id: WorkId::from_number(a), state }
         }

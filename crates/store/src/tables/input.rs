@@ -48,6 +48,23 @@ static CONSUME_ONE: Sql = Sql::new(
     "UPDATE input SET consumed_by = $3 WHERE work = $1 AND sequence = $2 AND consumed_by IS NULL",
 );
 
+static BATCH: Sql = Sql::new(
+    "read what a turn began with",
+    "input",
+    select!(" WHERE consumed_by = $1 AND turn = $2 AND sequence > $3 ORDER BY work, sequence LIMIT $4"),
+);
+static LAST: Sql = Sql::new(
+    "find the last input of an Execution",
+    "input",
+    "SELECT sequence FROM input WHERE consumed_by = $1 ORDER BY work DESC, sequence DESC LIMIT 1",
+);
+static CONSUME_BATCH: Sql = Sql::new(
+    "consume input for a later turn",
+    "input",
+    "UPDATE input SET consumed_by = $3, turn = $4 WHERE work = $1 AND sequence IN
+     (SELECT sequence FROM input WHERE work = $1 AND consumed_by IS NULL AND sequence <= $2)",
+);
+
 fn decode(columns: &mut Columns<'_>) -> Result<Input, StoreError> {
     Ok(Input {
         work: WorkId::from_number(columns.int()?),
@@ -107,6 +124,33 @@ impl Transaction<'_> {
         Ok(self.db.count(&CONSUME_ONE, &values)? > 0)
     }
 
+    pub(super) fn batch(
+        &mut self,
+        execution: ExecutionId,
+        turn: i64,
+        after: Sequence,
+        rows: u32,
+    ) -> Result<Vec<Input>, StoreError> {
+        let values = [int(execution.number()), int(turn), int(after.number()), limit(rows)];
+        self.db.many(&BATCH, &values, decode)
+    }
+
+    pub(super) fn last_consumed(&mut self, execution: ExecutionId) -> Result<Option<Sequence>, StoreError> {
+        let last = self.db.one(&LAST, &[int(execution.number())], db::number)?;
+        Ok(last.map(Sequence::from_number))
+    }
+
+    pub(super) fn consume_for_turn(
+        &mut self,
+        work: WorkId,
+        until: Sequence,
+        execution: ExecutionId,
+        turn: i64,
+    ) -> Result<u64, StoreError> {
+        let values = [int(work.number()), int(until.number()), int(execution.number()), int(turn)];
+        self.db.count(&CONSUME_BATCH, &values)
+    }
+
     /// The number that a counting query answers. It is bounded by the query's own limit.
     pub(super) fn counted(&mut self, sql: &'static Sql, values: &[Value<'_>]) -> Result<u32, StoreError> {
         let count = self.db.one(sql, values, db::number)?.unwrap_or(0);
@@ -116,12 +160,12 @@ impl Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CONSUME, CONSUMED, PENDING};
+    use super::{BATCH, CONSUME, CONSUME_BATCH, CONSUMED, LAST, PENDING};
     use crate::tables::plan::assert_uses;
 
     #[test]
     fn consumed_history_costs_the_next_attempt_nothing() {
-        for sql in [&PENDING, &CONSUME, &CONSUMED] {
+        for sql in [&PENDING, &CONSUME, &CONSUMED, &BATCH, &LAST, &CONSUME_BATCH] {
             assert_uses(sql, "input_consumer");
         }
     }

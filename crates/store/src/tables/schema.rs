@@ -169,8 +169,9 @@ const FIRST: &[&str] = &[
     "CREATE INDEX checkpoint_work ON checkpoint (work, sequence) WHERE work IS NOT NULL",
     // States: ready 0, running 1, waiting 2, completed 3, failed 4, cancelled 5.
     // Queues: idle 0, runnable 1, blocked 2.
-    // Eligibility: clear 0, backoff 1, due 2, exhausted by its budget 3 or by its chain 4, stopping 5.
-    // `failed` is the attempt that it is about.
+    // Eligibility: clear 0, backoff 1, due 2, woken 3, exhausted by its budget 4 or by its chain 5, stopping 6.
+    // `failed` is the attempt that it is about. `wait` is what it waits for, or was woken from; `next_trigger` is
+    // the Event that begins the next turn whatever is pending.
     "CREATE TABLE work (
         id {int} PRIMARY KEY,
         scope {text} NOT NULL,
@@ -182,23 +183,33 @@ const FIRST: &[&str] = &[
         blocker {text},
         queued_at {int} NOT NULL,
         failures {int} NOT NULL CHECK (failures >= 0),
-        eligibility {int} NOT NULL CHECK (eligibility BETWEEN 0 AND 5),
+        eligibility {int} NOT NULL CHECK (eligibility BETWEEN 0 AND 6),
         failed {int},
         retry_at {int},
-        retry_event {int},
+        next_trigger {int},
+        wait {int},
+        resumes {int},
+        hold {int} CHECK (hold = 0),
+        hold_reason {text},
+        held_at {int},
         revision {int} NOT NULL,
         attempts {int} NOT NULL,
         created_at {int} NOT NULL,
         ended_at {int},
         CHECK ((state = 1) = (execution IS NOT NULL)),
         CHECK ((queue = 2) = (blocker IS NOT NULL)),
-        CHECK ((eligibility = 0) = (failed IS NULL)),
+        CHECK ((eligibility IN (0, 3)) = (failed IS NULL)),
         CHECK ((eligibility = 1) = (retry_at IS NOT NULL)),
-        CHECK ((eligibility = 2) = (retry_event IS NOT NULL))
+        CHECK ((eligibility IN (2, 3)) = (next_trigger IS NOT NULL)),
+        CHECK ((state = 2 OR eligibility = 3) = (wait IS NOT NULL)),
+        CHECK (resumes IS NULL OR eligibility = 3),
+        CHECK ((hold IS NULL) = (held_at IS NULL) AND (hold IS NULL) = (hold_reason IS NULL))
     ) {table}",
     "CREATE INDEX work_runnable ON work (queued_at, id) WHERE queue = 1",
     "CREATE INDEX work_blocked ON work (blocker, queued_at, id) WHERE queue = 2",
-    "CREATE INDEX work_exhausted ON work (queued_at, id) WHERE eligibility IN (3, 4)",
+    "CREATE INDEX work_exhausted ON work (queued_at, id) WHERE eligibility IN (4, 5)",
+    // What an operator is to release. Rows are few.
+    "CREATE INDEX work_held ON work (held_at, id) WHERE held_at IS NOT NULL",
     // Lists by scope, newest first. Updates never touch it.
     "CREATE INDEX work_scope ON work (scope, id)",
     "CREATE TABLE work_key (
@@ -209,12 +220,14 @@ const FIRST: &[&str] = &[
     ) {clustered}",
     // The keys of one Work: shown with it, and asked before it may end.
     "CREATE INDEX work_key_work ON work_key (work)",
+    // `turn` is that of a resumed attempt which began with it; none for the first.
     "CREATE TABLE input (
         work {int} NOT NULL,
         sequence {int} NOT NULL,
         event {int} NOT NULL,
         binding {text} NOT NULL,
         consumed_by {int},
+        turn {int},
         PRIMARY KEY (work, sequence)
     ) {clustered}",
     // A standing Work has years of consumed input, and none of it may cost the next attempt. Led by the
@@ -222,7 +235,7 @@ const FIRST: &[&str] = &[
     // the key's own columns would lose to the key.
     "CREATE INDEX input_consumer ON input (consumed_by, work, sequence)",
     // States: pending 0, launching 1, running 2, parked 3, completed 4, handoff 5, waiting 6, failed 7,
-    // cancelled 8. Below 4 an Execution is live.
+    // cancelled 8. Below 4 an Execution is live, and below 3 it runs or is about to.
     "CREATE TABLE execution (
         id {int} PRIMARY KEY,
         work {int} NOT NULL,
@@ -242,6 +255,11 @@ const FIRST: &[&str] = &[
         timeout {int} NOT NULL,
         deadline_at {int},
         handle {blob},
+        turn {int} NOT NULL CHECK (turn >= 1),
+        cause {int} NOT NULL,
+        used {int} NOT NULL,
+        resumed_by {int},
+        session {blob},
         outcome {int} CHECK (outcome BETWEEN 0 AND 3),
         claimed_at {int} NOT NULL,
         started_at {int},
@@ -250,15 +268,16 @@ const FIRST: &[&str] = &[
         host {int} NOT NULL,
         controls {int} NOT NULL CHECK (controls BETWEEN 0 AND 3),
         interrupted_by {int},
-        CHECK ((lease_owner IS NULL) = (lease_until IS NULL))
+        CHECK ((lease_owner IS NULL) = (lease_until IS NULL)),
+        CHECK (state <> 3 OR (lease_until IS NULL AND outcome IS NULL))
     ) {table}",
     // The belt: a second live attempt of one Work cannot be written.
     "CREATE UNIQUE INDEX execution_live ON execution (work) WHERE state < 4",
-    // Capacity is counted from these rows. The state stands in it so that no planner takes the index of a scope's
+    // Capacity is counted from these rows, and any number may be parked beside them. The state stands in it so that no planner takes the index of a scope's
     // whole history for as good.
-    "CREATE INDEX execution_live_scope ON execution (scope, state) WHERE state < 4",
+    "CREATE INDEX execution_live_scope ON execution (scope, state) WHERE state < 3",
     // By host: what only another can look after must not stand before what this one can.
-    "CREATE INDEX execution_lease ON execution (host, lease_until, id) WHERE state < 4 AND outcome IS NULL",
+    "CREATE INDEX execution_lease ON execution (host, lease_until, id) WHERE state < 3 AND outcome IS NULL",
     "CREATE INDEX execution_unsettled ON execution (id) WHERE state < 4 AND outcome IS NOT NULL",
     "CREATE INDEX execution_unstopped ON execution (host, id) WHERE unstopped = 1",
     // What ended lately, for whoever draws it. A run that ended is written at its end, and once.
@@ -271,10 +290,11 @@ const FIRST: &[&str] = &[
     // Every row is to come: what fired or was disarmed is gone.
     "CREATE TABLE timer (
         id {int} PRIMARY KEY,
-        kind {int} NOT NULL CHECK (kind = 0),
+        kind {int} NOT NULL CHECK (kind BETWEEN 0 AND 1),
         scope {text} NOT NULL,
         work {int} NOT NULL,
         execution {int},
+        wait {int},
         armed_at {int} NOT NULL,
         due_at {int} NOT NULL
     ) {table}",
@@ -302,6 +322,33 @@ const FIRST: &[&str] = &[
     ) {clustered}",
     // By host, as leases are: only its process can carry the order out.
     "CREATE INDEX intent_due ON intent (host, due_at, execution, sequence) WHERE due_at IS NOT NULL",
+    // States: active 0, woken 1, cancelled 2. Keys and types are JSON: no query looks into them, for a key leads
+    // to its Work and a Work to its Wait. The timer may be gone.
+    "CREATE TABLE wait (
+        id {int} PRIMARY KEY,
+        work {int} NOT NULL,
+        scope {text} NOT NULL,
+        execution {int} NOT NULL,
+        keys {text} NOT NULL,
+        types {text} NOT NULL,
+        after_sequence {int} NOT NULL,
+        timer {int},
+        timeout_at {int},
+        registered_at {int} NOT NULL,
+        state {int} NOT NULL CHECK (state BETWEEN 0 AND 2),
+        winner {int},
+        winner_sequence {int},
+        ended_at {int},
+        CHECK ((timer IS NULL) = (timeout_at IS NULL)),
+        CHECK ((state = 1) = (winner IS NOT NULL)),
+        CHECK ((winner IS NULL) = (winner_sequence IS NULL)),
+        CHECK ((state = 0) = (ended_at IS NULL))
+    ) {table}",
+    // The belt: a second active Wait of one Work cannot be written. It is also how one is found.
+    "CREATE UNIQUE INDEX wait_active ON wait (work) WHERE state = 0",
+    // Lists of what can still be woken, and of what a Work has waited for, newest first.
+    "CREATE INDEX wait_open ON wait (id) WHERE state = 0",
+    "CREATE INDEX wait_work ON wait (work, id)",
     "CREATE TABLE kv (
         namespace {text} NOT NULL,
         key {text} NOT NULL,

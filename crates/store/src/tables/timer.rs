@@ -1,16 +1,16 @@
 //! Timers: only those to come.
 
-use domain::id::{ExecutionId, TimerId, WorkId};
+use domain::id::{ExecutionId, TimerId, WaitId, WorkId};
 use domain::store::{StoreError, TimerReads, TimerWrites};
 use domain::time::Timestamp;
 use domain::timer::{Timer, TimerKind};
 
-use crate::db::{self, Columns, Sql, Value, int, limit, maybe_int, text, time};
+use crate::db::{self, Columns, Sql, Value, int, limit, text, time};
 use crate::tx::Transaction;
 
 macro_rules! select {
     ($rest:literal) => {
-        concat!("SELECT id, kind, scope, work, execution, armed_at, due_at FROM timer", $rest)
+        concat!("SELECT id, kind, scope, work, execution, wait, armed_at, due_at FROM timer", $rest)
     };
 }
 
@@ -31,8 +31,8 @@ static LIST: Sql = Sql::new(
 static INSERT: Sql = Sql::new(
     "arm a timer",
     "timer",
-    "INSERT INTO timer (id, kind, scope, work, execution, armed_at, due_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO timer (id, kind, scope, work, execution, wait, armed_at, due_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING",
 );
 static REARM: Sql =
     Sql::new("move a timer", "timer", "UPDATE timer SET armed_at = $2, due_at = $3 WHERE id = $1");
@@ -40,6 +40,7 @@ static DELETE: Sql = Sql::new("remove a timer", "timer", "DELETE FROM timer WHER
 static DELETE_OF: Sql = Sql::new("remove the timers of a Work", "timer", "DELETE FROM timer WHERE work = $1");
 
 const RETRY: i64 = 0;
+const WAIT: i64 = 1;
 
 fn decode(columns: &mut Columns<'_>) -> Result<Timer, StoreError> {
     let id = TimerId::from_number(columns.int()?);
@@ -47,16 +48,19 @@ fn decode(columns: &mut Columns<'_>) -> Result<Timer, StoreError> {
     let scope = columns.text()?;
     let work = WorkId::from_number(columns.int()?);
     let execution = columns.maybe_int()?.map(ExecutionId::from_number);
-    let kind = match (kind, execution) {
-        (RETRY, Some(failed)) => TimerKind::Retry { failed },
+    let wait = columns.maybe_int()?.map(WaitId::from_number);
+    let kind = match (kind, execution, wait) {
+        (RETRY, Some(failed), None) => TimerKind::Retry { failed },
+        (WAIT, None, Some(wait)) => TimerKind::Wait { wait },
         _ => return Err(columns.corrupt("an unknown kind")),
     };
     Ok(Timer { id, kind, scope, work, armed_at: columns.time()?, due_at: columns.time()? })
 }
 
-fn kind_columns(kind: TimerKind) -> (Value<'static>, Value<'static>) {
+fn kind_columns(kind: TimerKind) -> (Value<'static>, Value<'static>, Value<'static>) {
     match kind {
-        TimerKind::Retry { failed } => (int(RETRY), maybe_int(Some(failed.number()))),
+        TimerKind::Retry { failed } => (int(RETRY), int(failed.number()), Value::NullInt),
+        TimerKind::Wait { wait } => (int(WAIT), Value::NullInt, int(wait.number())),
     }
 }
 
@@ -82,13 +86,14 @@ impl TimerReads for Transaction<'_> {
 
 impl TimerWrites for Transaction<'_> {
     fn insert_timer(&mut self, timer: &Timer) -> Result<(), StoreError> {
-        let (kind, execution) = kind_columns(timer.kind);
+        let (kind, execution, wait) = kind_columns(timer.kind);
         let values = [
             int(timer.id.number()),
             kind,
             text(timer.scope.as_str()),
             int(timer.work.number()),
             execution,
+            wait,
             time(timer.armed_at),
             time(timer.due_at),
         ];

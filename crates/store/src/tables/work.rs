@@ -5,21 +5,22 @@ use domain::event::Key;
 use domain::feed::Change;
 use domain::id::{ExecutionId, Revision, Sequence, WorkId};
 use domain::input::Input;
-use domain::retry::{Eligibility, Exhaustion};
 use domain::store::{StoreError, WorkFilter, WorkReads, WorkWrites};
 use domain::text::ScopeName;
 use domain::work::{Queue, Work, WorkState};
 
 use super::code;
 use super::list::List;
-use crate::db::{Columns, Sql, Value, int, limit, maybe_int, maybe_text, maybe_time, text, time};
+use super::standing::{Stored, hold, hold_columns};
+use crate::db::{Columns, Sql, Value, int, limit, maybe_text, maybe_time, text, time};
 use crate::tx::Transaction;
 
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures, ",
-            "eligibility, failed, retry_at, retry_event, revision, attempts, created_at, ended_at FROM work",
+            "eligibility, failed, retry_at, next_trigger, wait, resumes, hold, hold_reason, held_at, revision, ",
+            "attempts, created_at, ended_at FROM work",
             $rest
         )
     };
@@ -70,14 +71,21 @@ static NEXT_BLOCKER: Sql = Sql::new(
 static FAILED_TOO_OFTEN: Sql = Sql::new(
     "find Works that failed too often",
     "work",
-    select!(" WHERE eligibility IN (3, 4) ORDER BY queued_at, id LIMIT $1"),
+    select!(" WHERE eligibility IN (4, 5) ORDER BY queued_at, id LIMIT $1"),
+);
+static HELD: Sql = Sql::new(
+    "find Works that are held",
+    "work",
+    select!(" WHERE held_at IS NOT NULL ORDER BY held_at, id LIMIT $1"),
 );
 static INSERT: Sql = Sql::new(
     "create a Work",
     "work",
     "INSERT INTO work (id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures,
-        eligibility, failed, retry_at, retry_event, revision, attempts, created_at, ended_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+        eligibility, failed, retry_at, next_trigger, wait, resumes, hold, hold_reason, held_at, revision,
+        attempts, created_at, ended_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+        $22, $23)
      ON CONFLICT (id) DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -85,7 +93,7 @@ static UPDATE: Sql = Sql::new(
     "work",
     "UPDATE work SET state = $3, execution = $4, queue = $5, blocker = $6, queued_at = $7, revision = $8,
         attempts = $9, ended_at = $10, failures = $11, eligibility = $12, failed = $13, retry_at = $14,
-        retry_event = $15
+        next_trigger = $15, wait = $16, resumes = $17, hold = $18, hold_reason = $19, held_at = $20
      WHERE id = $1 AND revision = $2 AND state < 3",
 );
 // New input for a Work that runs or stands in a queue already: no index is touched.
@@ -115,13 +123,6 @@ const IDLE: i64 = 0;
 const RUNNABLE_QUEUE: i64 = 1;
 const BLOCKED_QUEUE: i64 = 2;
 
-const CLEAR: i64 = 0;
-const BACKOFF: i64 = 1;
-const DUE: i64 = 2;
-const EXHAUSTED: i64 = 3;
-const CHAIN_EXHAUSTED: i64 = 4;
-const STOPPING: i64 = 5;
-
 fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
     let id = WorkId::from_number(columns.int()?);
     let scope = columns.text()?;
@@ -129,11 +130,6 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
     let lifecycle = columns.word(code::lifecycle_of)?;
     let state = columns.int()?;
     let execution = columns.maybe_int()?.map(ExecutionId::from_number);
-    let state = match (state, execution) {
-        (code::RUNNING, Some(execution)) => WorkState::Running { execution },
-        (state, None) => code::ended_work_state(state).ok_or_else(|| columns.corrupt("an unknown state"))?,
-        (_, Some(_)) => return Err(columns.corrupt("an Execution that is not running")),
-    };
     let queue = columns.int()?;
     let blocker: Option<String> = columns.maybe_text()?;
     let queue = match (queue, blocker) {
@@ -144,6 +140,20 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
         }
         _ => return Err(columns.corrupt("an unknown queue")),
     };
+    let queued_at = columns.time()?;
+    let failures = failures(columns)?;
+    let mut stored = Stored::decode(columns)?;
+    let state = match (state, execution, stored.wait) {
+        (code::RUNNING, Some(execution), None) => WorkState::Running { execution },
+        (code::WAITING, None, Some(wait)) => {
+            stored.wait = None;
+            WorkState::Waiting { wait }
+        }
+        (state, None, _) => {
+            code::plain_work_state(state).ok_or_else(|| columns.corrupt("an unknown state"))?
+        }
+        (_, Some(_), _) => return Err(columns.corrupt("an Execution that is not running")),
+    };
     let work = Work {
         id,
         scope,
@@ -151,9 +161,10 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
         lifecycle,
         state,
         queue,
-        queued_at: columns.time()?,
-        failures: failures(columns)?,
-        eligibility: eligibility(columns)?,
+        queued_at,
+        failures,
+        eligibility: stored.eligibility().ok_or_else(|| columns.corrupt("an unknown eligibility"))?,
+        hold: hold(columns)?,
         revision: Revision::from_number(columns.int()?),
         attempts: columns.int()?,
         created_at: columns.time()?,
@@ -166,45 +177,6 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
 fn failures(columns: &mut Columns<'_>) -> Result<u32, StoreError> {
     let number = columns.int()?;
     u32::try_from(number).map_err(|_large| columns.corrupt("a count of failures that is none"))
-}
-
-fn eligibility(columns: &mut Columns<'_>) -> Result<Eligibility, StoreError> {
-    let (word, failed) = (columns.int()?, columns.maybe_int()?.map(ExecutionId::from_number));
-    let (due_at, event) = (columns.maybe_time()?, columns.maybe_int()?.map(Sequence::from_number));
-    match (word, failed, due_at, event) {
-        (CLEAR, None, None, None) => Ok(Eligibility::Clear),
-        (BACKOFF, Some(failed), Some(due_at), None) => Ok(Eligibility::Backoff { failed, due_at }),
-        (DUE, Some(failed), None, Some(event)) => Ok(Eligibility::Due { failed, event }),
-        (EXHAUSTED, Some(failed), None, None) => {
-            Ok(Eligibility::Exhausted { failed, because: Exhaustion::Budget })
-        }
-        (CHAIN_EXHAUSTED, Some(failed), None, None) => {
-            Ok(Eligibility::Exhausted { failed, because: Exhaustion::Causal })
-        }
-        (STOPPING, Some(interrupted), None, None) => Ok(Eligibility::Stopping { interrupted }),
-        _ => Err(columns.corrupt("an unknown eligibility")),
-    }
-}
-
-/// The columns of an eligibility: its word, the attempt that it is about, when its timer is due, and its Event.
-fn eligibility_columns(eligibility: Eligibility) -> [Value<'static>; 4] {
-    let (word, due_at, event) = match eligibility {
-        Eligibility::Clear => (CLEAR, None, None),
-        Eligibility::Backoff { due_at, .. } => (BACKOFF, Some(due_at), None),
-        Eligibility::Due { event, .. } => (DUE, None, Some(event)),
-        Eligibility::Exhausted { because: Exhaustion::Budget, .. } => (EXHAUSTED, None, None),
-        Eligibility::Exhausted { because: Exhaustion::Causal, .. } => (CHAIN_EXHAUSTED, None, None),
-        Eligibility::Stopping { .. } => (STOPPING, None, None),
-    };
-    let attempt = match eligibility {
-        Eligibility::Stopping { interrupted } => Some(interrupted),
-        Eligibility::Clear
-        | Eligibility::Backoff { .. }
-        | Eligibility::Due { .. }
-        | Eligibility::Exhausted { .. } => eligibility.failed(),
-    };
-    let failed = maybe_int(attempt.map(ExecutionId::number));
-    [int(word), failed, maybe_time(due_at), maybe_int(event.map(Sequence::number))]
 }
 
 fn id(columns: &mut Columns<'_>) -> Result<WorkId, StoreError> {
@@ -223,7 +195,11 @@ fn queue_columns(queue: &Queue) -> (i64, Option<String>) {
 fn execution_of(state: WorkState) -> Value<'static> {
     match state {
         WorkState::Running { execution } => int(execution.number()),
-        WorkState::Ready | WorkState::Completed | WorkState::Failed | WorkState::Cancelled => Value::NullInt,
+        WorkState::Ready
+        | WorkState::Waiting { .. }
+        | WorkState::Completed
+        | WorkState::Failed
+        | WorkState::Cancelled => Value::NullInt,
     }
 }
 
@@ -234,6 +210,7 @@ fn only_touched(work: &Work, read: &Work) -> bool {
         && work.queued_at == read.queued_at
         && work.failures == read.failures
         && work.eligibility == read.eligibility
+        && work.hold == read.hold
         && work.attempts == read.attempts
         && work.ended_at == read.ended_at
 }
@@ -279,6 +256,10 @@ impl WorkReads for Transaction<'_> {
         self.db.many(&FAILED_TOO_OFTEN, &[limit(rows)], decode)
     }
 
+    fn held(&mut self, rows: u32) -> Result<Vec<Work>, StoreError> {
+        self.db.many(&HELD, &[limit(rows)], decode)
+    }
+
     fn works(&mut self, filter: &WorkFilter, limit: u32) -> Result<Vec<Work>, StoreError> {
         let state = match filter.state.as_deref().map(code::work_state_word) {
             None => None,
@@ -315,6 +296,20 @@ impl WorkReads for Transaction<'_> {
         self.consumed(execution, after, rows)
     }
 
+    fn batch_of(
+        &mut self,
+        execution: ExecutionId,
+        turn: i64,
+        after: Sequence,
+        rows: u32,
+    ) -> Result<Vec<Input>, StoreError> {
+        self.batch(execution, turn, after, rows)
+    }
+
+    fn last_input_of(&mut self, execution: ExecutionId) -> Result<Option<Sequence>, StoreError> {
+        self.last_consumed(execution)
+    }
+
     fn input(&mut self, work: WorkId, sequence: Sequence) -> Result<Option<Input>, StoreError> {
         self.input_at(work, sequence)
     }
@@ -328,7 +323,8 @@ impl WorkWrites for Transaction<'_> {
     fn insert_work(&mut self, work: &Work) -> Result<(), StoreError> {
         work.check();
         let (queue, blocker) = queue_columns(&work.queue);
-        let [eligibility, failed, retry_at, retry_event] = eligibility_columns(work.eligibility);
+        let [eligibility, failed, retry_at, next_trigger, wait, resumes] = Stored::of(work).columns();
+        let [hold, hold_reason, held_at] = hold_columns(work.hold.as_ref());
         self.db.write(
             &INSERT,
             &[
@@ -345,7 +341,12 @@ impl WorkWrites for Transaction<'_> {
                 eligibility,
                 failed,
                 retry_at,
-                retry_event,
+                next_trigger,
+                wait,
+                resumes,
+                hold,
+                hold_reason,
+                held_at,
                 int(work.revision.number()),
                 int(work.attempts),
                 time(work.created_at),
@@ -365,7 +366,8 @@ impl WorkWrites for Transaction<'_> {
             return self.db.write(&TOUCH, &[id, was, revision], 1);
         }
         let (queue, blocker) = queue_columns(&work.queue);
-        let [eligibility, failed, retry_at, retry_event] = eligibility_columns(work.eligibility);
+        let [eligibility, failed, retry_at, next_trigger, wait, resumes] = Stored::of(work).columns();
+        let [hold, hold_reason, held_at] = hold_columns(work.hold.as_ref());
         self.db.write(
             &UPDATE,
             &[
@@ -383,7 +385,12 @@ impl WorkWrites for Transaction<'_> {
                 eligibility,
                 failed,
                 retry_at,
-                retry_event,
+                next_trigger,
+                wait,
+                resumes,
+                hold,
+                hold_reason,
+                held_at,
             ],
             1,
         )?;
@@ -424,11 +431,21 @@ impl WorkWrites for Transaction<'_> {
     ) -> Result<bool, StoreError> {
         self.consume_one(work, sequence, execution)
     }
+
+    fn consume_batch(
+        &mut self,
+        work: WorkId,
+        until: Sequence,
+        execution: ExecutionId,
+        turn: i64,
+    ) -> Result<u64, StoreError> {
+        self.consume_for_turn(work, until, execution, turn)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK_RUNNABLE, BLOCKED, COUNT_RUNNABLE, FAILED_TOO_OFTEN, NEXT_BLOCKER, RUNNABLE};
+    use super::{BLOCK_RUNNABLE, BLOCKED, COUNT_RUNNABLE, FAILED_TOO_OFTEN, HELD, NEXT_BLOCKER, RUNNABLE};
     use crate::tables::plan::assert_uses;
 
     #[test]
@@ -439,5 +456,6 @@ mod tests {
         assert_uses(&BLOCKED, "work_blocked");
         assert_uses(&NEXT_BLOCKER, "work_blocked");
         assert_uses(&FAILED_TOO_OFTEN, "work_exhausted");
+        assert_uses(&HELD, "work_held");
     }
 }

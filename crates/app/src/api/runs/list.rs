@@ -154,9 +154,9 @@ impl Wanted {
             None => (active_first, None),
         };
         let state = query.text("state").map(state).transpose()?;
-        let sections: &[Section] = match (state.map(ExecutionState::is_terminal), active_first, live) {
-            (Some(true), _, _) | (None, true, false) => &[Section::Ended],
-            (Some(false), _, _) => &[Section::Live],
+        let sections: &[Section] = match (state.map(ExecutionState::is_going_on), active_first, live) {
+            (Some(false), _, _) | (None, true, false) => &[Section::Ended],
+            (Some(true), _, _) => &[Section::Live],
             (None, true, true) => &[Section::Live, Section::Ended],
             (None, false, _) => &[Section::All],
         };

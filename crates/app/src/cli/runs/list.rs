@@ -25,7 +25,10 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "WORK")]
     work: Option<String>,
     /// Only in this state
-    #[arg(long, value_parser = ["launching", "running", "completed", "handoff", "failed", "cancelled"])]
+    #[arg(
+        long,
+        value_parser = ["launching", "running", "parked", "completed", "handoff", "waiting", "failed", "cancelled"]
+    )]
     state: Option<String>,
     /// Only triggered by an Event of this source, or of one below it
     #[arg(long, value_name = "SOURCE")]

@@ -22,7 +22,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Only in this state
-    #[arg(long, value_parser = ["ready", "running", "completed", "failed", "cancelled"])]
+    #[arg(long, value_parser = ["ready", "running", "waiting", "completed", "failed", "cancelled"])]
     state: Option<String>,
     #[command(flatten)]
     key: KeyArgs,

@@ -115,7 +115,7 @@ fn outcome(run: &RunBody, clock: &Clock) -> String {
     match run.state.as_str() {
         "failed" => said().or(status).or_else(|| run.code.as_deref().map(because)).unwrap_or_default(),
         "cancelled" if run.unstopped => "It is being stopped".to_owned(),
-        "completed" | "handoff" | "cancelled" => {
+        "completed" | "handoff" | "parked" | "waiting" | "cancelled" => {
             said().or_else(|| artifacts(run)).or(status).unwrap_or_default()
         }
         _live if run.recovering => "What became of it is being found out".to_owned(),
