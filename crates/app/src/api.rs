@@ -19,6 +19,7 @@ pub(crate) mod events;
 mod cloudevents;
 pub(crate) mod explain;
 pub(crate) mod work;
+pub(crate) mod order;
 pub(crate) mod waits;
 pub(crate) mod runs;
 pub(crate) mod timeline;

@@ -7,6 +7,7 @@ pub(crate) mod time;
 pub(crate) mod word;
 pub(crate) mod payload;
 pub(crate) mod event;
+pub(crate) mod order;
 pub(crate) mod wait;
 pub(crate) mod work;
 pub(crate) mod run;

@@ -27,6 +27,8 @@ pub enum Blocker {
     Exhausted(ScopeName),
     /// It is held, with a reason of its own, until an operator releases it.
     Held(ScopeName),
+    /// What its interrupted attempt had started has yet to stop.
+    Stopping(ScopeName),
 }
 
 impl Blocker {
@@ -39,7 +41,7 @@ impl Blocker {
             | Self::ScopeDisabled(_)
             | Self::ScopePaused(_)
             | Self::Unconfigured(_) => true,
-            Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) => false,
+            Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) | Self::Stopping(_) => false,
         }
     }
 
@@ -63,6 +65,7 @@ impl Blocker {
             "backoff" => Ok(Self::Backoff(scope)),
             "exhausted" => Ok(Self::Exhausted(scope)),
             "held" => Ok(Self::Held(scope)),
+            "stopping" => Ok(Self::Stopping(scope)),
             _ => Err(unknown),
         }
     }
@@ -79,6 +82,7 @@ impl fmt::Display for Blocker {
             Self::Backoff(scope) => write!(f, "backoff:{scope}"),
             Self::Exhausted(scope) => write!(f, "exhausted:{scope}"),
             Self::Held(scope) => write!(f, "held:{scope}"),
+            Self::Stopping(scope) => write!(f, "stopping:{scope}"),
         }
     }
 }
@@ -99,7 +103,8 @@ mod tests {
             Blocker::Unconfigured(scope.clone()),
             Blocker::Backoff(scope.clone()),
             Blocker::Exhausted(scope.clone()),
-            Blocker::Held(scope),
+            Blocker::Held(scope.clone()),
+            Blocker::Stopping(scope),
         ] {
             assert_eq!(Blocker::parse(&blocker.to_string()).unwrap(), blocker);
         }

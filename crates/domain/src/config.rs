@@ -12,7 +12,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::retry::OwnRetry;
-use crate::route::ActivePolicy;
+use crate::route::{ActivePolicy, Fallbacks};
 use crate::scope::SecretRef;
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
 
@@ -167,6 +167,8 @@ pub struct RouteConfig {
     pub binding: Option<BindingName>,
     /// What happens to a match while the Work runs.
     pub active_policy: ActivePolicy,
+    /// What takes its place.
+    pub fallbacks: Fallbacks,
     /// The handler's own configuration.
     pub config: Value,
 }

@@ -27,6 +27,7 @@ pub mod pause;
 pub mod lease;
 pub mod ownership;
 pub mod execution;
+pub mod intent;
 pub mod outcome;
 pub mod retry;
 pub mod timer;

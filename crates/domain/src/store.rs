@@ -23,6 +23,7 @@ pub mod config;
 pub mod event;
 pub mod execution;
 pub mod feed;
+pub mod intent;
 pub mod kv;
 pub mod pause;
 pub mod route;
@@ -37,6 +38,7 @@ pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
 pub use feed::{FeedReads, FeedWrites};
+pub use intent::{IntentReads, IntentWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
 pub use pause::{InForce, PauseReads, PauseWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
@@ -53,6 +55,7 @@ pub trait Snapshot:
     + WorkReads
     + ExecutionReads
     + TimerReads
+    + IntentReads
     + WaitReads
     + KvReads
     + ConfigReads
@@ -74,6 +77,7 @@ pub trait Tx:
     + WorkWrites
     + ExecutionWrites
     + TimerWrites
+    + IntentWrites
     + WaitWrites
     + KvWrites
     + ConfigWrites

@@ -11,6 +11,7 @@ use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{ConcurrencyKey, ScopeName, WorkKind};
 use crate::time::Timestamp;
 
+mod interrupt;
 mod refusal;
 mod wait;
 
@@ -256,7 +257,7 @@ impl Work {
         if self.hold.is_some() {
             return Err(WorkRefusal::Held);
         }
-        if self.eligibility.admits() { Ok(()) } else { Err(WorkRefusal::Ineligible) }
+        self.ineligible().map_or(Ok(()), Err)
     }
 
     /// Moves a ready Work with input to the list of what it waits for. It keeps its place in time.
@@ -269,10 +270,10 @@ impl Work {
             (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) if self.hold.is_some() => {
                 Err(WorkRefusal::Held)
             }
-            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) if !self.eligibility.admits() => {
-                Err(WorkRefusal::Ineligible)
-            }
             (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) => {
+                if let Some(refusal) = self.ineligible() {
+                    return Err(refusal);
+                }
                 self.queue = Queue::Blocked(blocker);
                 Ok(self.bumped())
             }
@@ -316,7 +317,7 @@ impl Work {
     /// whatever stands against it is cleared, and the failures are forgotten. The Event at `event` is the trigger.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when it has ended, or runs, or there is nothing to repeat.
+    /// [`WorkRefusal`] when it has ended, or runs, there is nothing to repeat, or its attempt is still being stopped.
     pub fn retry_requested(
         mut self,
         last: Option<ExecutionId>,
@@ -324,6 +325,9 @@ impl Work {
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
         self.require_ready()?;
+        if let Eligibility::Stopping { .. } = self.eligibility {
+            return Err(WorkRefusal::Stopping);
+        }
         let failed = last.ok_or(WorkRefusal::NothingToRetry)?;
         self.failures = 0;
         self.eligibility = Eligibility::Due { failed, event };
@@ -352,7 +356,17 @@ impl Work {
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
             | Eligibility::Woken { .. }
-            | Eligibility::Exhausted { .. } => Err(WorkRefusal::StaleRetry),
+            | Eligibility::Exhausted { .. }
+            | Eligibility::Stopping { .. } => Err(WorkRefusal::StaleRetry),
+        }
+    }
+
+    /// Why its earlier attempts keep it from the next one.
+    const fn ineligible(&self) -> Option<WorkRefusal> {
+        match self.eligibility {
+            Eligibility::Clear | Eligibility::Due { .. } | Eligibility::Woken { .. } => None,
+            Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => Some(WorkRefusal::Ineligible),
+            Eligibility::Stopping { .. } => Some(WorkRefusal::Stopping),
         }
     }
 
@@ -380,6 +394,7 @@ impl Work {
             Eligibility::Clear | Eligibility::Due { .. } | Eligibility::Woken { .. } => Queue::Runnable,
             Eligibility::Backoff { .. } => Queue::Blocked(Blocker::Backoff(self.scope.clone())),
             Eligibility::Exhausted { .. } => Queue::Blocked(Blocker::Exhausted(self.scope.clone())),
+            Eligibility::Stopping { .. } => Queue::Blocked(Blocker::Stopping(self.scope.clone())),
         }
     }
 
@@ -475,7 +490,7 @@ impl Work {
         );
         assert!(
             (self.hold.is_none() && self.eligibility.admits()) || self.queue != Queue::Runnable,
-            "{}: what is held or waits out a failure is not runnable",
+            "{}: what is held or waits out an attempt is not runnable",
             self.id
         );
         assert!(

@@ -10,6 +10,7 @@ use std::pin::Pin;
 
 pub use domain::event::{Key, Payload};
 pub use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Revision, Sequence, WorkId};
+pub use domain::intent::Controls;
 pub use domain::outcome::{Artifact, Outcome, TurnResult, Usage};
 pub use domain::retry::HINT_MAX as RETRY_HINT_MAX;
 pub use domain::route::{End, Match};
@@ -29,8 +30,8 @@ pub mod ingress;
 pub mod executor;
 
 pub use executor::{
-    AttemptHost, Capabilities, Executor, Log, LogRequest, PinError, Recovery, ResumeRequest, RunError,
-    RunRequest, Segment, Stopped,
+    AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, PinError, Recovery,
+    ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
 pub use handler::{Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};

@@ -260,7 +260,10 @@ impl Step<'_> {
                 return Ok(());
             }
         };
-        keep(tx, &read, clipped(&report.result))?;
+        let result = clipped(&report.result);
+        // Before anything else of the result: whatever looks at what is pending must not see what was taken in.
+        proof(tx, &read, &result.consumed_inputs)?;
+        keep(tx, &read, result)?;
         if let Some(found) = report.recovered {
             // False when no daemon has noted its start, and then nobody asks for the count.
             tx.count_recovered(self.me, found)?;
@@ -385,6 +388,20 @@ fn keep(tx: &mut dyn Tx, execution: &Execution, result: TurnResult) -> Result<()
     }
 }
 
+/// Consumes the input that a result proves its attempt to have taken in, as far as it was sent there. What else it
+/// claims is ignored, so a proof grants nothing.
+fn proof(tx: &mut dyn Tx, execution: &Execution, claimed: &[EventId]) -> Result<(), StoreError> {
+    for id in claimed {
+        let Some(event) = tx.event(*id)? else { continue };
+        let Some(read) = tx.intent(execution.id, event.sequence)? else { continue };
+        let Ok(next) = read.clone().consumed() else { continue };
+        if tx.consume_input(execution.work, event.sequence, execution.id)? {
+            tx.update_intent(&next, &read)?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether an accepted Event that leads to this Work is not routed yet.
 fn unrouted(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
     let lanes = lanes_of(tx, work.id)?;
@@ -393,6 +410,7 @@ fn unrouted(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
 
 fn clipped(result: &TurnResult) -> TurnResult {
     let mut kept = result.clone();
+    kept.consumed_inputs.truncate(TurnResult::CONSUMED_MAX);
     if let Some(summary) = &mut kept.summary {
         let mut end = summary.len().min(TurnResult::SUMMARY_BYTES_MAX);
         while !summary.is_char_boundary(end) {

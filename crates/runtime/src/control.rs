@@ -11,9 +11,10 @@ use domain::causal::Origin;
 use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, Generation, WorkId};
+use domain::intent::IntentKind;
 use domain::retry::{Eligibility, RETRY_REQUESTED};
 use domain::store::{ExecutionFilter, Priority, Snapshot, StoreError, Tx};
-use domain::text::{DeliveryId, EventType, ScopeName, SourceName};
+use domain::text::{DeliveryId, EventType, ExecutorName, ScopeName, SourceName};
 use domain::work::{Queue, Work, WorkRefusal, WorkState};
 use extension::Stopped;
 use thiserror::Error;
@@ -24,6 +25,7 @@ use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
 use crate::generation::{ActiveGeneration, ApplyError};
 use crate::node::Runtime;
+use crate::order;
 use crate::pause;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain};
@@ -38,6 +40,19 @@ pub enum ControlError {
     /// There is no such Work.
     #[error("no Work {0} exists; `work list` shows those that do")]
     UnknownWork(WorkId),
+    /// No attempt of the Work runs.
+    #[error("no run of {0} is going on, so there is none to {order}; `work show` says what moves it next", order = .1.as_str())]
+    NoRun(WorkId, IntentKind),
+    /// The attempt's executor cannot do it.
+    #[error("{run} runs by the executor `{executor}`, which cannot {} a run; wait for it to end, or cancel its Work", .order.as_str())]
+    Unsupported {
+        /// The attempt.
+        run: ExecutionId,
+        /// Its executor.
+        executor: ExecutorName,
+        /// What was ordered.
+        order: IntentKind,
+    },
     /// The Work does not allow it.
     #[error(transparent)]
     Refused(#[from] WorkRefusal),
@@ -209,7 +224,7 @@ impl Runtime {
             // They all come back.
             Blocker::ScopePaused(_) | Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
             // No configuration brings them back.
-            Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) => 0,
+            Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) | Blocker::Stopping(_) => 0,
         }
     }
 }
@@ -342,7 +357,13 @@ async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
     // Another process may have cancelled it.
     runtime.held().lose(id);
     let stopped = match runtime.equip(execution).await {
-        Ok(equipment) => equipment.executor.stop(Runtime::segment(execution, &equipment)).await,
+        Ok(equipment) => {
+            let segment = Runtime::segment(execution, &equipment);
+            match execution.interrupted_by {
+                Some(_event) => equipment.executor.interrupt(segment).await,
+                None => equipment.executor.stop(segment).await,
+            }
+        }
         Err(Unequipped::Store(error)) => Stopped::Unverifiable { reason: Chain(&error).to_string() },
         Err(Unequipped::Failed(result)) => Stopped::Unverifiable {
             reason: result.summary.unwrap_or_else(|| "its binding or executor is gone".to_owned()),
@@ -350,16 +371,20 @@ async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
     };
     match stopped {
         Stopped::Confirmed => {
-            let work = execution.work;
-            let mark = move |tx: &mut dyn Tx| {
-                tx.mark_stopped(id)?;
-                match tx.work(work)? {
-                    Some(work) => schedule::key_freed(tx, &work),
-                    None => Ok(false),
-                }
-            };
-            let marked = runtime.store().transact("stopped", mark).await;
-            runtime.hints().schedule.notify_one();
+            let ended = execution.clone();
+            let marked = runtime.store().transact("stopped", move |tx| {
+                let released = tx.mark_stopped(id)? && order::stopped(tx, &ended)?;
+                let freed = match tx.work(ended.work)? {
+                    Some(work) => schedule::key_freed(tx, &work)?,
+                    None => false,
+                };
+                Ok::<_, StoreError>(released || freed)
+            });
+            let marked = marked.await;
+            if matches!(marked, Ok(true)) {
+                runtime.hints().schedule.notify_one();
+                runtime.hints().committed();
+            }
             if let Err(error) = &marked {
                 tracing::warn!(execution = %id, error = %Chain(error), "a stop could not be recorded");
             }

@@ -35,6 +35,8 @@ pub struct Metrics {
     pub recovered: Counter,
     /// What recovery did, by what it found.
     pub recoveries: Family<Outcome, Counter>,
+    /// Orders to running attempts, by what came of them.
+    pub orders: Family<Outcome, Counter>,
     /// Timers that became Events.
     pub timers_fired: Counter,
     /// Events that the bounds of their chain refused.
@@ -66,6 +68,8 @@ impl Metrics {
         }
         registry.register("events_routed", "Events routed, by what became of them", self.routed.clone());
         registry.register("runs_ended", "Attempts that ended, by how", self.ended.clone());
+        let orders = "Orders to running attempts, by what came of them";
+        registry.register("orders", orders, self.orders.clone());
         registry.register("recoveries", "What recovery did, by what it found", self.recoveries.clone());
     }
 }

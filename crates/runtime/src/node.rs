@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::complete::Complete;
 use crate::control;
+use crate::dispatch::Dispatch;
 use crate::execute::{Claimed, Execute, Launch, Report, renew};
 use crate::follow;
 use crate::generation::{ApplyError, Generations, ReadScopes};
@@ -77,6 +78,8 @@ pub struct Stages {
     pub schedule: Schedule,
     /// From claims to executors.
     pub execute: Execute,
+    /// From orders to the attempts that they are for.
+    pub dispatch: Dispatch,
     /// From results to ended attempts.
     pub complete: Complete,
     /// From due timers to the Events they become.
@@ -109,6 +112,7 @@ impl Runtime {
             route: Route::new(runtime.clone()),
             schedule: Schedule::new(runtime.clone()),
             execute: Execute::new(runtime.clone(), claimed),
+            dispatch: Dispatch::new(runtime.clone()),
             complete: Complete::new(runtime.clone(), reported),
             wake: Wake::new(runtime.clone()),
             recover: Recover::new(runtime.clone()),
@@ -137,10 +141,11 @@ impl Runtime {
 
     /// Lets the stages run until [`Self::shutdown`].
     pub fn start(&self, stages: Stages) {
-        let Stages { route, schedule, execute, complete, wake, recover } = stages;
+        let Stages { route, schedule, execute, dispatch, complete, wake, recover } = stages;
         self.run(route, |hints| &hints.route);
         self.run(schedule, |hints| &hints.schedule);
         self.run(execute, |hints| &hints.execute);
+        self.run(dispatch, |hints| &hints.dispatch);
         self.run(complete, |hints| &hints.complete);
         self.run(wake, |hints| &hints.wake);
         self.run(recover, |hints| &hints.recover);

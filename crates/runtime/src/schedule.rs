@@ -224,6 +224,7 @@ impl<'a> Step<'a> {
             executor: binding.executor.clone(),
             generation: active.number,
             timeout: binding.timeout(&scope.settings),
+            controls: active.controls(&binding.executor),
             deadline_at: None,
             handle: None,
             turn: Turn::first(cause),
@@ -232,6 +233,7 @@ impl<'a> Step<'a> {
             started_at: None,
             ended_at: None,
             unstopped: false,
+            interrupted_by: None,
         };
         tx.insert_execution(&claimed)?;
         let last = tx.last_sequence();
@@ -327,9 +329,10 @@ fn trigger(tx: &mut dyn Tx, work: &Work) -> Result<(Input, EventId), StoreError>
         // What ended the wait after a failure comes first, whatever arrived meanwhile.
         Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
         Eligibility::Woken { wait, event, .. } => (tx.input(work.id, event)?, Some(wait)),
-        Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
-            (tx.pending_inputs(work.id, 1)?.into_iter().next(), None)
-        }
+        Eligibility::Clear
+        | Eligibility::Backoff { .. }
+        | Eligibility::Exhausted { .. }
+        | Eligibility::Stopping { .. } => (tx.pending_inputs(work.id, 1)?.into_iter().next(), None),
     };
     let Some(trigger) = trigger else {
         return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });

@@ -14,6 +14,8 @@ mod runner {
     mod control;
     mod crash;
     mod crowd;
+    mod interrupt;
+    mod inject;
     mod loops;
     mod orphan;
     mod own;

@@ -16,6 +16,7 @@ mod durability;
 mod event;
 mod execution;
 mod feed;
+mod intent;
 mod kv;
 mod listing;
 mod ownership;
@@ -36,6 +37,7 @@ pub use self::durability::*;
 pub use self::event::*;
 pub use self::execution::*;
 pub use self::feed::*;
+pub use self::intent::*;
 pub use self::kv::*;
 pub use self::listing::*;
 pub use self::ownership::*;
@@ -126,6 +128,11 @@ macro_rules! for_each_store_case {
             timer_is_removed_once
             rearmed_timer_is_due_later
             timer_pages_neither_repeat_nor_skip
+            intent_reads_back_as_written
+            intents_come_due_in_order
+            attempt_has_one_intent_for_an_event
+            stale_intent_is_refused
+            one_input_is_consumed_by_itself
             wait_reads_back_as_written
             work_has_one_active_wait
             wait_ends_once

@@ -14,6 +14,7 @@ mod standing;
 mod input;
 mod execution;
 mod timer;
+mod intent;
 mod wait;
 mod kv;
 mod outline;

@@ -85,7 +85,8 @@ fn failed_too_often(tx: &mut dyn Snapshot, work: &Work) -> Result<ExhaustedBody,
             Eligibility::Clear
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
-            | Eligibility::Woken { .. } => String::new(),
+            | Eligibility::Woken { .. }
+            | Eligibility::Stopping { .. } => String::new(),
         },
         since: work.queued_at.to_string(),
     })
@@ -96,12 +97,14 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
     let mut held = Vec::new();
     for (blocker, works) in tx.blockers(WORKS_MAX)? {
         match blocker {
-            // Room appears by itself, a wait ends by itself, and who failed too often or is held is told about apart.
+            // Room appears by itself, a wait ends by itself, and who failed too often, is held, or has yet to stop, is
+            // told about apart.
             Blocker::ScopeFull(_)
             | Blocker::Concurrency(..)
             | Blocker::Backoff(_)
             | Blocker::Exhausted(_)
-            | Blocker::Held(_) => {
+            | Blocker::Held(_)
+            | Blocker::Stopping(_) => {
                 continue;
             }
             Blocker::ScopeDisabled(_) | Blocker::ScopePaused(_) | Blocker::Unconfigured(_) => {}

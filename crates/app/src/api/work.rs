@@ -6,15 +6,18 @@ use domain::delivery::Acceptance;
 use domain::id::{IdMaker, WorkId};
 use domain::store::{ExecutionFilter, Snapshot, StoreError, WorkFilter};
 use domain::text::DeliveryId;
-use domain::work::Work;
+use domain::work::{Work, WorkState};
 use hyper::StatusCode;
 
 use super::events;
 use super::failure::Failure;
 use super::query::{self, Cursor, Query};
 use super::resolve;
+use super::runs;
 use super::server::{Answer, Asked, json, read};
-use super::wire::{AcceptedBody, AgainBody, CancelledBody, Page, PendingInputBody, WaitBody, WorkBody};
+use super::wire::{
+    AcceptedBody, AgainBody, CancelledBody, OrderBody, Page, PendingInputBody, WaitBody, WorkBody,
+};
 use crate::daemon::Daemon;
 use crate::view;
 
@@ -87,6 +90,10 @@ pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<WorkBody, Failure
         let id = resolve::work(tx, &text)?;
         let work = tx.work(id)?.ok_or_else(|| Failure::not_found("no such Work"))?;
         let mut body = body(tx, &work)?;
+        if let WorkState::Running { execution } = work.state {
+            let orders = tx.intents_of(execution, runs::ORDERS_MAX)?;
+            body.orders = orders.iter().map(OrderBody::from).collect();
+        }
         let pending = tx.pending_inputs(id, PENDING_MAX)?;
         body.pending = Some(pending.iter().map(|input| input.event.to_string()).collect());
         let mut inputs = Vec::with_capacity(pending.len());

@@ -234,10 +234,21 @@ pub(crate) struct Route {
     /// The binding that runs what it matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) binding: Option<String>,
-    /// What happens to a match while the Work runs: `queue`, the default, or `drop`.
+    /// What happens to a match while the Work runs: `queue`, the default, keeps it for the next run; `inject` gives it
+    /// to the one that runs; `interrupt` ends that one for the next; `drop` records it and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["queue", "inject", "interrupt", "drop", null]))]
+    pub(crate) active_policy: Option<String>,
+    /// What takes the place of `inject` or `interrupt` where a run's executor cannot do it: `queue` or `drop`. Without
+    /// one, a binding whose executor cannot is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["queue", "drop", null]))]
-    pub(crate) active_policy: Option<String>,
+    pub(crate) fallback: Option<String>,
+    /// What happens when an executor that can do it fails at it: `queue` leaves the Event to the next run. By default it
+    /// is tried again for as long as the run goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["queue", null]))]
+    pub(crate) on_error: Option<String>,
     /// The handler's own configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) config: Option<Value>,

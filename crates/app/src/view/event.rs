@@ -73,6 +73,7 @@ fn became(event: &EventBody) -> String {
     let because = checkpoint.reason.as_deref().map(brief);
     let route = checkpoint.route.as_deref().map(|route| format!("route {route}"));
     match (checkpoint.outcome.as_str(), because) {
+        ("routed", Some(reason)) if checkpoint.code.as_deref() == Some("operator_interrupt") => reason,
         ("routed", _) => {
             let work = checkpoint.work.as_deref().unwrap_or("a Work");
             let by = route.map(|route| format!(" by {route}")).unwrap_or_default();
@@ -157,9 +158,15 @@ pub(crate) fn fate(event: &EventBody) -> String {
     let because = because(checkpoint.reason.as_deref(), checkpoint.code.as_deref());
     let route = checkpoint.route.as_deref().unwrap_or("?");
     match checkpoint.outcome.as_str() {
+        "routed" if checkpoint.code.as_deref() == Some("operator_interrupt") => {
+            format!("It is an order and no input{because}.")
+        }
         "routed" => {
             let work = checkpoint.work.as_deref().unwrap_or("a Work");
             match &checkpoint.route {
+                Some(route) if matches!(checkpoint.code.as_deref(), Some("fallback" | "run_over")) => {
+                    format!("Route `{route}` (generation {generation}) made it input of {work}{because}.")
+                }
                 Some(route) => format!("Route `{route}` (generation {generation}) made it input of {work}."),
                 // What asks for the next run of a Work needs no route.
                 None => format!("It became input of {work}{because}."),

@@ -183,6 +183,9 @@ pub(crate) fn blocked(reason: &str) -> String {
         Some(("exhausted", _scope)) => {
             "It failed too often in a row; `work retry` starts its next run.".to_owned()
         }
+        Some(("stopping", _scope)) => {
+            "It starts once everything that its interrupted run had started has stopped.".to_owned()
+        }
         Some(("held", _scope)) => "It starts when it is released; `work release` does that.".to_owned(),
         // A later daemon may know more reasons.
         Some(_) | None => format!("It waits for `{reason}`."),
@@ -231,9 +234,36 @@ pub(crate) fn cancel_effects(work: &WorkBody) -> Vec<CancelEffect> {
     effects
 }
 
+/// What interrupting the run of a Work does, in the order in which it matters.
+pub(crate) fn interrupt_effects(work: &WorkBody) -> Vec<CancelEffect> {
+    let effect = |icon, sentence: String| CancelEffect { icon, sentence, is_final: false };
+    let run = work.run.as_deref().unwrap_or("Its run");
+    let stops = format!("{run} loses its authority and is stopped. Its output and its files stay.");
+    let mut effects = vec![CancelEffect { icon: "i-stop", sentence: stops, is_final: true }];
+    let pending = i64::try_from(work.pending.as_ref().map_or(0, Vec::len)).unwrap_or(i64::MAX);
+    effects.push(match pending {
+        0 => effect(
+            "i-wait",
+            "The Work stays. No input is pending, so it rests until its next one.".to_owned(),
+        ),
+        pending => {
+            let inputs = super::count(pending, "pending input", "pending inputs");
+            effect(
+                "i-retry",
+                format!("The Work stays. Its next run takes in its {inputs}, once this one has stopped."),
+            )
+        }
+    });
+    effects.push(effect(
+        "i-skip",
+        "It counts as no failure, and what the run took in is not given again.".to_owned(),
+    ));
+    effects
+}
+
 /// Whether only an operator can clear what a blocked Work waits for.
 pub(crate) fn is_held(work: &WorkBody) -> bool {
-    const BY_ITSELF: [&str; 3] = ["scope_full:", "concurrency:", "backoff:"];
+    const BY_ITSELF: [&str; 4] = ["scope_full:", "concurrency:", "backoff:", "stopping:"];
     let moves_by_itself = |reason: &str| BY_ITSELF.iter().any(|word| reason.starts_with(word));
     work.queue == "blocked" && work.blocked_by.as_deref().is_some_and(|reason| !moves_by_itself(reason))
 }

@@ -255,6 +255,7 @@ impl Binder<'_> {
                 handler: route.handler.clone(),
                 binding: route.binding.clone(),
                 active_policy: route.active_policy,
+                fallbacks: route.fallbacks,
                 config: route.config.clone(),
                 declared_in: held.declared_in.clone(),
             });

@@ -1,11 +1,12 @@
 /// Every file of cases.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     include_str!("access.rs"),
     include_str!("config.rs"),
     include_str!("durability.rs"),
     include_str!("event.rs"),
     include_str!("execution.rs"),
     include_str!("feed.rs"),
+    include_str!("intent.rs"),
     include_str!("kv.rs"),
     include_str!("listing.rs"),
     include_str!("ownership.rs"),

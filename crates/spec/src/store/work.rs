@@ -54,6 +54,10 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         },
         exhausted(Exhaustion::Budget),
         exhausted(Exhaustion::Causal),
+        Work {
+            eligibility: Eligibility::Stopping { interrupted: failed },
+            ..blocked(Blocker::Stopping(main_scope()))
+        },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, ..work(0) },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, hold: hold(), ..work(0) },
         Work { eligibility: Eligibility::Woken { wait, event, resumes: None }, ..work(0) },
@@ -97,6 +101,7 @@ pub async fn exhausted_works_are_listed(driver: &impl StoreDriver) {
             queue: Queue::Idle,
             ..work(4)
         },
+        Work { eligibility: Eligibility::Stopping { interrupted: failed }, queue: Queue::Idle, ..work(5) },
     ];
     let list = written.clone();
     write(driver.store(), move |tx| list.iter().try_for_each(|work| tx.insert_work(work))).await;

@@ -71,7 +71,7 @@ static NEXT_BLOCKER: Sql = Sql::new(
 static FAILED_TOO_OFTEN: Sql = Sql::new(
     "find Works that failed too often",
     "work",
-    select!(" WHERE eligibility > 3 ORDER BY queued_at, id LIMIT $1"),
+    select!(" WHERE eligibility IN (4, 5) ORDER BY queued_at, id LIMIT $1"),
 );
 static HELD: Sql = Sql::new(
     "find Works that are held",
@@ -423,6 +423,15 @@ impl WorkWrites for Transaction<'_> {
         execution: ExecutionId,
     ) -> Result<u64, StoreError> {
         self.consume(work, until, execution)
+    }
+
+    fn consume_input(
+        &mut self,
+        work: WorkId,
+        sequence: Sequence,
+        execution: ExecutionId,
+    ) -> Result<bool, StoreError> {
+        self.consume_one(work, sequence, execution)
     }
 
     fn consume_batch(
