@@ -23,13 +23,24 @@ pub enum Blocker {
     Exhausted(ScopeName),
     /// It is held, with a reason of its own, until an operator releases it.
     Held(ScopeName),
+    /// What turns of the scope that run have reserved leaves nothing of a budget now.
+    Reserved(ScopeName),
+    /// The same of a budget over all scopes.
+    ReservedOverall,
 }
+
+/// The list of those that wait for a budget over all scopes. No scope's name is like that.
+const RESERVED_OVERALL: &str = "reserved:*";
 
 impl Blocker {
     /// Whether a configuration that is put in force may remove it.
     pub const fn is_of_configuration(&self) -> bool {
         match self {
-            Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::Unconfigured(_) => true,
+            Self::ScopeFull(_)
+            | Self::ScopeDisabled(_)
+            | Self::Unconfigured(_)
+            | Self::Reserved(_)
+            | Self::ReservedOverall => true,
             Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) => false,
         }
     }
@@ -39,6 +50,9 @@ impl Blocker {
     /// # Errors
     /// [`TextError`] when it is not one of ours.
     pub fn parse(text: &str) -> Result<Self, TextError> {
+        if text == RESERVED_OVERALL {
+            return Ok(Self::ReservedOverall);
+        }
         let unknown = TextError::Form { what: "a blocker", form: "a reason word, a colon and a scope" };
         let (word, scope) = text.split_once(':').ok_or(unknown.clone())?;
         let scope = ScopeName::new(scope)?;
@@ -49,6 +63,7 @@ impl Blocker {
             "backoff" => Ok(Self::Backoff(scope)),
             "exhausted" => Ok(Self::Exhausted(scope)),
             "held" => Ok(Self::Held(scope)),
+            "reserved" => Ok(Self::Reserved(scope)),
             _ => Err(unknown),
         }
     }
@@ -63,6 +78,8 @@ impl fmt::Display for Blocker {
             Self::Backoff(scope) => write!(f, "backoff:{scope}"),
             Self::Exhausted(scope) => write!(f, "exhausted:{scope}"),
             Self::Held(scope) => write!(f, "held:{scope}"),
+            Self::Reserved(scope) => write!(f, "reserved:{scope}"),
+            Self::ReservedOverall => f.write_str(RESERVED_OVERALL),
         }
     }
 }
@@ -81,7 +98,9 @@ mod tests {
             Blocker::Unconfigured(scope.clone()),
             Blocker::Backoff(scope.clone()),
             Blocker::Exhausted(scope.clone()),
-            Blocker::Held(scope),
+            Blocker::Held(scope.clone()),
+            Blocker::Reserved(scope),
+            Blocker::ReservedOverall,
         ] {
             assert_eq!(Blocker::parse(&blocker.to_string()).unwrap(), blocker);
         }

@@ -11,12 +11,14 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::route::ActivePolicy;
 use crate::scope::SecretRef;
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
 
 pub mod limits;
 mod secret;
+mod budget;
 mod lineage;
 mod resolve;
 #[cfg(test)]
@@ -54,6 +56,8 @@ pub struct ScopeConfig {
     pub secrets: BTreeMap<String, SecretRef>,
     /// Scopes that its Waits and aliases may read. Not inherited: each scope is given its own.
     pub read_scopes: Vec<ScopeName>,
+    /// Its budgets. They are inherited, and below it a limit can only be lowered.
+    pub budgets: Vec<Budget>,
 }
 
 impl ScopeConfig {
@@ -70,6 +74,7 @@ impl ScopeConfig {
             extensions: Vec::new(),
             secrets: BTreeMap::new(),
             read_scopes: Vec::new(),
+            budgets: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::budget;
 use crate::causal::Bounds;
 use crate::id::{EventId, ExecutionId, Sequence, WorkId};
 use crate::text::{DeliveryId, EventType, ExternalId, ScopeName, SourceName};
@@ -63,9 +64,9 @@ pub struct Event {
 }
 
 impl Event {
-    /// Whether the runtime itself says it about an Execution. It names a Work, and is addressed to none.
+    /// Whether the runtime itself says it about an Execution or a budget. It names a Work, and is addressed to none.
     pub fn is_announcement(&self) -> bool {
-        self.event_type.is_core() && self.emitted_by.is_some()
+        self.event_type.is_core() && (self.emitted_by.is_some() || budget::is_event_of(&self.event_type))
     }
 }
 

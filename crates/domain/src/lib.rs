@@ -26,6 +26,7 @@ pub mod lease;
 pub mod ownership;
 pub mod execution;
 pub mod outcome;
+pub mod budget;
 pub mod retry;
 pub mod timer;
 pub mod wait;

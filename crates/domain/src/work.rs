@@ -123,16 +123,30 @@ pub struct Hold {
 pub enum HoldReason {
     /// The Event that a Wait's end needs was refused by the bounds of its chain.
     WakeRefused,
+    /// A budget is used up.
+    Budget,
+    /// A start gate holds its first attempt.
+    Gate,
 }
 
 impl HoldReason {
     /// Every reason.
-    pub const ALL: [Self; 1] = [Self::WakeRefused];
+    pub const ALL: [Self; 3] = [Self::WakeRefused, Self::Budget, Self::Gate];
 
     /// The stable word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::WakeRefused => "wake_refused",
+            Self::Budget => "budget",
+            Self::Gate => "gate",
+        }
+    }
+
+    /// Whether it is asked about again at every start, so that a release has to let one through.
+    const fn is_asked_at_starts(self) -> bool {
+        match self {
+            Self::WakeRefused => false,
+            Self::Budget | Self::Gate => true,
         }
     }
 }
@@ -160,6 +174,8 @@ pub struct Work {
     pub eligibility: Eligibility,
     /// Why it does not start, when something else than its queue keeps it.
     pub hold: Option<Hold>,
+    /// Whether its next turn starts whatever a budget or a gate says: its hold was released.
+    pub let_through: bool,
     /// How often it was written.
     pub revision: Revision,
     /// How many attempts it has had; the number of its newest one.
@@ -263,6 +279,7 @@ impl Work {
             failures: 0,
             eligibility: Eligibility::Clear,
             hold: None,
+            let_through: false,
             revision: Revision::FIRST,
             attempts: 0,
             created_at: now,
@@ -306,6 +323,7 @@ impl Work {
         self.state = WorkState::Running { execution };
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
+        self.let_through = false;
         self.attempts += 1;
         let attempt = Attempt::from_number(self.attempts);
         Ok((self.bumped(), attempt))
@@ -323,6 +341,7 @@ impl Work {
         self.state = WorkState::Running { execution };
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
+        self.let_through = false;
         Ok((self.bumped(), execution))
     }
 
@@ -360,6 +379,7 @@ impl Work {
         self.eligibility = Eligibility::Woken { wait, event, resumes };
         self.hold = self.hold.filter(|hold| match hold.because {
             HoldReason::WakeRefused => false,
+            HoldReason::Budget | HoldReason::Gate => true,
         });
         self.queue = self.queue_for_input();
         self.queued_at = now;
@@ -375,13 +395,14 @@ impl Work {
             return Err(self.terminal());
         }
         self.hold = Some(hold);
+        self.let_through = false;
         if self.queue != Queue::Idle {
             self.queue = self.queue_for_input();
         }
         Ok(self.bumped())
     }
 
-    /// Lets it go on, on an operator's word.
+    /// Lets it go on, on an operator's word. Where a budget or a gate held it, one turn is let through.
     ///
     /// # Errors
     /// [`WorkRefusal`] when it has ended or is not held.
@@ -389,14 +410,29 @@ impl Work {
         if self.state.is_terminal() {
             return Err(self.terminal());
         }
-        if self.hold.take().is_none() {
+        let Some(hold) = self.hold.take() else { return Err(WorkRefusal::NotHeld) };
+        self.let_through |= hold.because.is_asked_at_starts();
+        Ok(self.unheld(now))
+    }
+
+    /// Ends its hold because what held it is over, such as a budget that was raised. No turn is let through.
+    ///
+    /// # Errors
+    /// [`WorkRefusal::NotHeld`] when it is not held for `because`, or has ended.
+    pub fn lift(mut self, because: HoldReason, now: Timestamp) -> Result<Self, WorkRefusal> {
+        if self.hold.as_ref().is_none_or(|hold| hold.because != because) {
             return Err(WorkRefusal::NotHeld);
         }
+        self.hold = None;
+        Ok(self.unheld(now))
+    }
+
+    fn unheld(mut self, now: Timestamp) -> Self {
         if self.queue != Queue::Idle {
             self.queue = self.queue_for_input();
             self.queued_at = now;
         }
-        Ok(self.bumped())
+        self.bumped()
     }
 
     /// Moves a ready Work with input to the list of what it waits for. It keeps its place in time.
@@ -590,6 +626,7 @@ impl Work {
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
         self.hold = None;
+        self.let_through = false;
         self.ended_at = Some(now);
     }
 
@@ -620,6 +657,11 @@ impl Work {
         assert!(
             !matches!(self.eligibility, Eligibility::Woken { .. }) || self.queue != Queue::Idle,
             "{}: a wake brings input",
+            self.id
+        );
+        assert!(
+            !self.let_through || (self.hold.is_none() && !self.state.is_terminal()),
+            "{}: what is let through is neither held nor ended",
             self.id
         );
     }
