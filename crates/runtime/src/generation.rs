@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use domain::budget::{Budget, Per};
 use domain::causal::Bounds;
 use domain::id::Generation;
 use domain::retry::Policy;
@@ -47,6 +48,8 @@ pub struct ActiveGeneration {
     pub number: Generation,
     /// Its scopes.
     pub scopes: BTreeMap<ScopeName, ActiveScope>,
+    /// Every budget over all scopes, whichever scope declares it: each turn of any scope counts in it.
+    overall: Vec<Budget>,
 }
 
 /// Why a configuration was not applied. The one in force stays.
@@ -98,7 +101,26 @@ impl ActiveGeneration {
             }
             active.insert(name, ActiveScope { scope, routes });
         }
-        Ok(Self { number, scopes: active })
+        let budgets = active.values().flat_map(|active| active.scope.budgets.iter());
+        let mut overall: Vec<Budget> = Vec::new();
+        for budget in budgets.filter(|budget| budget.per == Per::All) {
+            if !overall.contains(budget) {
+                overall.push(budget.clone());
+            }
+        }
+        Ok(Self { number, scopes: active, overall })
+    }
+
+    /// Every budget in which a turn of a scope counts.
+    pub(crate) fn charged(&self, scope: &ScopeName) -> Vec<&Budget> {
+        let own = self.scope(scope).map(|active| active.scope.budgets.as_slice()).unwrap_or_default();
+        own.iter().filter(|budget| budget.per != Per::All).chain(&self.overall).collect()
+    }
+
+    /// How many Events about budgets one turn may lead to at most; none where nothing has a budget.
+    pub(crate) fn crossings_max(&self) -> usize {
+        let own = self.scopes.values().map(|active| active.scope.budgets.len()).max().unwrap_or(0);
+        2 * (own + self.overall.len())
     }
 
     /// How far a chain may go that begins in a scope.
@@ -144,7 +166,11 @@ const PINNED_MAX: usize = 16;
 
 impl Generations {
     pub(crate) fn new(registry: Registry, read: ReadScopes) -> Self {
-        let none = ActiveGeneration { number: Generation::from_number(0), scopes: BTreeMap::new() };
+        let none = ActiveGeneration {
+            number: Generation::from_number(0),
+            scopes: BTreeMap::new(),
+            overall: Vec::new(),
+        };
         Self { registry, read, active: RwLock::new(Arc::new(none)), pinned: Mutex::default() }
     }
 

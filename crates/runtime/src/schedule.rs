@@ -7,18 +7,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::budget::Amount;
 use domain::capacity::Blocker;
 use domain::execution::{Execution, ExecutionState, Resumption, Turn};
-use domain::id::{Epoch, ExecutionId, Generation, Incarnation, WorkId};
+use domain::id::{Epoch, EventId, ExecutionId, Generation, Incarnation, WorkId};
+use domain::input::Input;
 use domain::lease::{Grant, Lease};
 use domain::ownership::Tenure;
 use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
-use domain::text::ScopeName;
-use domain::work::{Queue, Work, WorkState};
+use domain::text::{ScopeName, Unit};
+use domain::work::{Hold, Queue, Work, WorkState};
 
 use crate::announce;
+use crate::budget::{self, Verdict};
 use crate::execute::Claimed;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
@@ -44,6 +47,8 @@ impl Schedule {
 struct Scheduled {
     claimed: Vec<Claimed>,
     blocked: u64,
+    held: u64,
+    deferred: u64,
     stale: bool,
 }
 
@@ -81,7 +86,14 @@ impl Stage for Schedule {
             // Whoever applied it may have rung before it was in force here.
             moved |= runtime.generations().active().number != before;
         }
-        runtime.metrics().claimed.inc_by(scheduled.claimed.len() as u64);
+        let metrics = runtime.metrics();
+        metrics.claimed.inc_by(scheduled.claimed.len() as u64);
+        metrics.budget_holds.inc_by(scheduled.held);
+        metrics.budget_deferrals.inc_by(scheduled.deferred);
+        if scheduled.held > 0 {
+            // It may have been published that a budget is used up.
+            runtime.hints().route.notify_one();
+        }
         for claimed in scheduled.claimed {
             runtime.launch(claimed);
         }
@@ -98,11 +110,17 @@ impl Schedule {
         let ids = works.len();
         let proposed: Vec<ExecutionId> =
             runtime.store().ids(|maker, now| (0..ids).map(|_| maker.execution(now)).collect());
+        let crossings = runtime.propose_events(if active.crossings_max() > 0 { ids } else { 0 });
         let owner = runtime.store().incarnation();
         runtime
             .transact_owned("schedule", tenure, move |tx| {
-                let mut step =
-                    Step { active: &active, owner, room: BTreeMap::new(), done: Scheduled::default() };
+                let mut step = Step {
+                    active: &active,
+                    owner,
+                    crossings: budget::Proposed::new(&crossings),
+                    room: BTreeMap::new(),
+                    done: Scheduled::default(),
+                };
                 step.run(tx, &works, &proposed)?;
                 Ok(step.done)
             })
@@ -117,6 +135,8 @@ impl Schedule {
                 Ok(one) => {
                     done.claimed.extend(one.claimed);
                     done.blocked += one.blocked;
+                    done.held += one.held;
+                    done.deferred += one.deferred;
                     done.stale |= one.stale;
                 }
                 Err(error) if stage::is_of_an_item(&error) => {
@@ -133,6 +153,8 @@ impl Schedule {
 struct Step<'a> {
     active: &'a ActiveGeneration,
     owner: Incarnation,
+    /// Ids for Events about budgets.
+    crossings: budget::Proposed<'a>,
     /// How many more attempts each scope may run.
     room: BTreeMap<ScopeName, u32>,
     done: Scheduled,
@@ -183,24 +205,18 @@ impl Step<'_> {
             self.done.blocked += tx.block_runnable(&work.scope, &full, MOVED_AT_ONCE)?;
             return Ok(());
         }
-        let (trigger, woken) = match work.eligibility {
-            // What ended the wait after a failure comes first, whatever arrived meanwhile.
-            Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
-            Eligibility::Woken { wait, event, .. } => (tx.input(work.id, event)?, Some(wait)),
-            Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
-                (tx.pending_inputs(work.id, 1)?.into_iter().next(), None)
+        let (trigger, cause) = trigger_of(tx, &work)?;
+        let reserved = match budget::admit(tx, active, scope, &work, &mut self.crossings)? {
+            Verdict::Admitted(reserved) => reserved,
+            Verdict::Deferred(blocker) => {
+                self.done.deferred += 1;
+                return self.block(tx, &work, blocker);
             }
-        };
-        let Some(trigger) = trigger else {
-            return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
-        };
-        let cause = match woken {
-            Some(wait) => announce::of_wait(tx, wait)?.map_or(trigger.event, |bridge| bridge.id),
-            None => trigger.event,
+            Verdict::Held(hold) => return self.hold(tx, &work, hold),
         };
         if let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility {
             let by = Resumption { winner: trigger.event, cause };
-            return self.resume(tx, &work, parked, by);
+            return self.resume(tx, &work, (parked, by), &reserved);
         }
         let Some(binding) = scope.bindings.get(&trigger.binding) else {
             return self.block(tx, &work, Blocker::Unconfigured(work.scope.clone()));
@@ -236,6 +252,7 @@ impl Step<'_> {
         let last = tx.last_sequence();
         tx.consume_inputs(work.id, last, execution)?;
         tx.update_work(&next, &work)?;
+        budget::reserve(tx, &claimed, &reserved)?;
         self.started(work, claimed);
         Ok(())
     }
@@ -245,8 +262,8 @@ impl Step<'_> {
         &mut self,
         tx: &mut dyn Tx,
         work: &Work,
-        parked: ExecutionId,
-        by: Resumption,
+        (parked, by): (ExecutionId, Resumption),
+        reserved: &BTreeMap<Unit, Amount>,
     ) -> Result<(), StoreError> {
         let corrupt = |reason: &str| StoreError::Corrupt { table: "work", reason: reason.to_owned() };
         let read = tx.execution(parked)?.ok_or_else(|| corrupt("goes on with no run"))?;
@@ -257,6 +274,7 @@ impl Step<'_> {
         let last = tx.last_sequence();
         tx.consume_batch(work.id, last, parked, next.turn.number)?;
         tx.update_work(&woken, work)?;
+        budget::reserve(tx, &next, reserved)?;
         self.started(work.clone(), next);
         Ok(())
     }
@@ -281,6 +299,17 @@ impl Step<'_> {
         Ok(room)
     }
 
+    /// Takes a Work out of the queue until its hold is over, and offers what it was offered to the next.
+    fn hold(&mut self, tx: &mut dyn Tx, work: &Work, hold: Hold) -> Result<(), StoreError> {
+        let next = work.clone().hold(hold).expect("a runnable Work can be held");
+        tx.update_work(&next, work)?;
+        self.done.blocked += 1;
+        self.done.held += 1;
+        room_freed(tx, &work.scope, 1)?;
+        budget::offer(tx, &work.scope)?;
+        Ok(())
+    }
+
     fn block(&mut self, tx: &mut dyn Tx, work: &Work, blocker: Blocker) -> Result<(), StoreError> {
         let next = work.clone().block(blocker).expect("a runnable Work can be blocked");
         tx.update_work(&next, work)?;
@@ -289,6 +318,26 @@ impl Step<'_> {
         room_freed(tx, &work.scope, 1)?;
         Ok(())
     }
+}
+
+/// The input that begins a Work's next turn, and the Event on whose chain that turn publishes.
+fn trigger_of(tx: &mut dyn Tx, work: &Work) -> Result<(Input, EventId), StoreError> {
+    let (trigger, woken) = match work.eligibility {
+        // What ended the wait after a failure comes first, whatever arrived meanwhile.
+        Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
+        Eligibility::Woken { wait, event, .. } => (tx.input(work.id, event)?, Some(wait)),
+        Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
+            (tx.pending_inputs(work.id, 1)?.into_iter().next(), None)
+        }
+    };
+    let Some(trigger) = trigger else {
+        return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
+    };
+    let cause = match woken {
+        Some(wait) => announce::of_wait(tx, wait)?.map_or(trigger.event, |bridge| bridge.id),
+        None => trigger.event,
+    };
+    Ok((trigger, cause))
 }
 
 /// Brings Works back that waited for room in a scope, as many as there is room for.

@@ -133,7 +133,7 @@ fn without_effect(tx: &mut dyn Snapshot, work: &Work, keys: &[Key]) -> Result<Ve
     for filter in filters {
         for event in tx.events(&filter, LISTED_MAX)? {
             // What the runtime says about this Work is no news to it.
-            if event.event_type.is_core() && event.emitted_by.is_some() {
+            if event.is_announcement() {
                 continue;
             }
             let link = link(tx, event)?;

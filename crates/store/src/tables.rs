@@ -14,6 +14,7 @@ mod input;
 mod execution;
 mod timer;
 mod wait;
+mod budget;
 mod kv;
 mod outline;
 mod config;

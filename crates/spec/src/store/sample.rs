@@ -149,6 +149,7 @@ pub(super) fn work(number: i64) -> Work {
         failures: 0,
         eligibility: Eligibility::Clear,
         hold: None,
+        let_through: false,
         revision: Revision::FIRST,
         attempts: 0,
         created_at: second(number),
