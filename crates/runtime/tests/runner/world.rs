@@ -494,8 +494,12 @@ impl World {
     }
 
     pub(super) async fn apply(&mut self, scope: EffectiveScope) {
+        self.apply_all(vec![scope]).await;
+    }
+
+    pub(super) async fn apply_all(&mut self, scopes: Vec<EffectiveScope>) {
         let text = format!("text {}", self.texts.lock().unwrap().len());
-        let scopes = Scopes::from([(scope.name.clone(), Arc::new(scope))]);
+        let scopes = scopes.into_iter().map(|scope| (scope.name.clone(), Arc::new(scope))).collect();
         self.texts.lock().unwrap().insert(text.clone(), scopes);
         self.runtime.apply(text, String::new()).await.unwrap();
     }
