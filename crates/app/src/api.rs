@@ -20,6 +20,7 @@ mod cloudevents;
 pub(crate) mod explain;
 pub(crate) mod work;
 pub(crate) mod waits;
+mod budgets;
 pub(crate) mod runs;
 pub(crate) mod timeline;
 pub(crate) mod needs;

@@ -9,6 +9,7 @@ pub(crate) mod payload;
 pub(crate) mod event;
 pub(crate) mod wait;
 pub(crate) mod work;
+pub(crate) mod budget;
 pub(crate) mod run;
 pub(crate) mod timeline;
 pub(crate) mod downtime;

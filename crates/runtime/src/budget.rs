@@ -110,7 +110,10 @@ pub(crate) fn admit(
 }
 
 /// How the ledgers of some budgets stand for a Work.
-fn standings<'b>(
+///
+/// # Errors
+/// [`StoreError`].
+pub fn standings<'b>(
     tx: &mut (impl Snapshot + ?Sized),
     budgets: &'b [Budget],
     (work, scope): (WorkId, &ScopeName),

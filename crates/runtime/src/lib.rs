@@ -25,7 +25,7 @@ pub mod wake;
 pub mod recover;
 pub mod control;
 pub mod announce;
-mod budget;
+pub mod budget;
 mod causal;
 pub mod generation;
 pub mod registry;

@@ -244,7 +244,7 @@ impl Server {
             Operation::RunAgain => Box::pin(runs::again(daemon, asked)).await,
             Operation::RunArtifact => runs::artifact(daemon, &asked).await,
             Operation::ShowConfig => config::show(daemon).await,
-            Operation::ListScopes => scopes::list(daemon, &asked),
+            Operation::ListScopes => scopes::list(daemon, &asked).await,
             Operation::PlanConfig => config::plan(daemon),
             Operation::ApplyConfig => Box::pin(config::apply(daemon, asked)).await,
             Operation::LoginCode => sessions::code(daemon, &asked),

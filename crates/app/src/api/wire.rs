@@ -16,8 +16,10 @@ mod overview;
 mod sequel;
 mod session;
 mod wait;
+mod budget;
 mod scope;
 
+pub(crate) use budget::*;
 pub(crate) use control::*;
 pub(crate) use overview::*;
 pub(crate) use scope::*;
@@ -222,6 +224,9 @@ pub(crate) struct WorkBody {
     /// The newest attempt.
     #[serde(default)]
     pub(crate) last_run: Option<LastRunBody>,
+    /// The budgets that it is under. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) budgets: Option<Vec<BudgetBody>>,
     /// Pending input, oldest first: Event ids. Present on a single Work, absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pending: Option<Vec<String>>,
@@ -263,6 +268,7 @@ impl WorkBody {
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),
             last_run: last.map(LastRunBody::from),
+            budgets: None,
             pending: None,
             pending_inputs: None,
         }

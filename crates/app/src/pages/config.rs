@@ -57,6 +57,8 @@ struct Scope {
     ceilings: Vec<SettingRow>,
     secrets: Vec<Part>,
     read_scopes: Vec<String>,
+    /// Each with how it stands.
+    budgets: Vec<(String, String)>,
 }
 
 /// The routes, bindings or entries of a scope.
@@ -171,7 +173,8 @@ pub(super) async fn show(visit: &Visit) -> Answer {
     let shown = named.or_else(|| body.tree.first().map(|line| line.name.clone()));
     let scope = match &shown {
         Some(name) => {
-            Some(Scope::new(ScopeWords::new(&scopes::show(&visit.daemon, name)?), &visit.reader.clock))
+            let body = scopes::show(&visit.daemon, name).await?;
+            Some(Scope::new(ScopeWords::new(&body), &visit.reader.clock))
         }
         None => None,
     };
@@ -244,6 +247,7 @@ impl Scope {
             ceilings: words.ceilings,
             secrets: words.secrets,
             read_scopes: words.read_scopes,
+            budgets: words.budgets,
         }
     }
 }

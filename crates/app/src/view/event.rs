@@ -63,7 +63,8 @@ pub(crate) fn look(event: &EventBody) -> Look {
 /// Whether the runtime says it about a run and no route asks for it. Nobody misses a route for it.
 fn is_only_announced(event: &EventBody) -> bool {
     let unmatched = event.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.outcome == "unmatched");
-    unmatched && event.emitted_by.is_some() && event.event_type.starts_with("core.")
+    let is_said = event.emitted_by.is_some() || event.event_type.starts_with("core.budget.");
+    unmatched && is_said && event.event_type.starts_with("core.")
 }
 
 /// What became of it, in a phrase for a list.
