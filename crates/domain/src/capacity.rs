@@ -23,6 +23,8 @@ pub enum Blocker {
     Exhausted(ScopeName),
     /// It is held, with a reason of its own, until an operator releases it.
     Held(ScopeName),
+    /// A start gate is asked about its first attempt.
+    Asked(ScopeName),
     /// What turns of the scope that run have reserved leaves nothing of a budget now.
     Reserved(ScopeName),
     /// The same of a budget over all scopes.
@@ -41,7 +43,7 @@ impl Blocker {
             | Self::Unconfigured(_)
             | Self::Reserved(_)
             | Self::ReservedOverall => true,
-            Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) => false,
+            Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) | Self::Asked(_) => false,
         }
     }
 
@@ -63,6 +65,7 @@ impl Blocker {
             "backoff" => Ok(Self::Backoff(scope)),
             "exhausted" => Ok(Self::Exhausted(scope)),
             "held" => Ok(Self::Held(scope)),
+            "asked" => Ok(Self::Asked(scope)),
             "reserved" => Ok(Self::Reserved(scope)),
             _ => Err(unknown),
         }
@@ -78,6 +81,7 @@ impl fmt::Display for Blocker {
             Self::Backoff(scope) => write!(f, "backoff:{scope}"),
             Self::Exhausted(scope) => write!(f, "exhausted:{scope}"),
             Self::Held(scope) => write!(f, "held:{scope}"),
+            Self::Asked(scope) => write!(f, "asked:{scope}"),
             Self::Reserved(scope) => write!(f, "reserved:{scope}"),
             Self::ReservedOverall => f.write_str(RESERVED_OVERALL),
         }
@@ -99,6 +103,7 @@ mod tests {
             Blocker::Backoff(scope.clone()),
             Blocker::Exhausted(scope.clone()),
             Blocker::Held(scope.clone()),
+            Blocker::Asked(scope.clone()),
             Blocker::Reserved(scope),
             Blocker::ReservedOverall,
         ] {

@@ -240,7 +240,7 @@ impl Runtime {
             | Blocker::Reserved(_)
             | Blocker::ReservedOverall => u32::MAX,
             // No configuration brings them back.
-            Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) => 0,
+            Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) | Blocker::Asked(_) => 0,
         }
     }
 }

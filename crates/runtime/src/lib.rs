@@ -26,6 +26,7 @@ pub mod recover;
 pub mod control;
 pub mod announce;
 pub mod budget;
+mod gate;
 mod causal;
 pub mod generation;
 pub mod registry;

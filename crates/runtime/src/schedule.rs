@@ -19,10 +19,12 @@ use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
 use domain::text::{ScopeName, Unit};
 use domain::work::{Hold, Queue, Work, WorkState};
+use extension::StartGate;
 
 use crate::announce;
 use crate::budget::{self, Verdict};
 use crate::execute::Claimed;
+use crate::gate::{self, Answers, Passage};
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::stage::{self, Chain, Progress, Stage, StageError};
@@ -34,11 +36,14 @@ const MOVED_AT_ONCE: u32 = 1000;
 #[derive(Debug)]
 pub struct Schedule {
     runtime: Runtime,
+    answers: Answers,
+    /// The tenure in which what was being asked about has been brought back.
+    tenure: Option<Tenure>,
 }
 
 impl Schedule {
-    pub(crate) const fn new(runtime: Runtime) -> Self {
-        Self { runtime }
+    pub(crate) fn new(runtime: Runtime) -> Self {
+        Self { runtime, answers: Answers::default(), tenure: None }
     }
 }
 
@@ -49,6 +54,7 @@ struct Scheduled {
     blocked: u64,
     held: u64,
     deferred: u64,
+    asked: Vec<WorkId>,
     stale: bool,
 }
 
@@ -60,11 +66,16 @@ impl Stage for Schedule {
     async fn step(&mut self) -> Result<Progress, StageError> {
         let runtime = &self.runtime;
         let Some(tenure) = runtime.tenure() else { return Ok(Progress::Idle { due_at: None }) };
+        if self.tenure != Some(tenure) && !runtime.registry().gates().is_empty() {
+            gate::ask_again(runtime, tenure).await?;
+            self.tenure = Some(tenure);
+        }
         let batch = runtime.batch();
         let works = runtime.store().read("schedule.read", move |tx| tx.runnable(batch)).await?;
         if works.is_empty() {
             return Ok(Progress::Idle { due_at: None });
         }
+        let seen = works.clone();
         let scheduled = match self.claim(tenure, works.clone()).await {
             Err(error) if stage::is_of_an_item(&error) => self.claim_each(tenure, works).await,
             scheduled => scheduled,
@@ -85,6 +96,10 @@ impl Stage for Schedule {
             }
             // Whoever applied it may have rung before it was in force here.
             moved |= runtime.generations().active().number != before;
+        }
+        if !runtime.registry().gates().is_empty() {
+            self.answers.forget(&seen);
+            gate::ask(runtime, &self.answers, scheduled.asked);
         }
         let metrics = runtime.metrics();
         metrics.claimed.inc_by(scheduled.claimed.len() as u64);
@@ -112,11 +127,14 @@ impl Schedule {
             runtime.store().ids(|maker, now| (0..ids).map(|_| maker.execution(now)).collect());
         let crossings = runtime.propose_events(if active.crossings_max() > 0 { ids } else { 0 });
         let owner = runtime.store().incarnation();
+        let (gates, answers) = (runtime.registry().clone(), self.answers.clone());
         runtime
             .transact_owned("schedule", tenure, move |tx| {
                 let mut step = Step {
                     active: &active,
                     owner,
+                    gates: gates.gates(),
+                    answers: &answers,
                     crossings: budget::Proposed::new(&crossings),
                     room: BTreeMap::new(),
                     done: Scheduled::default(),
@@ -137,6 +155,7 @@ impl Schedule {
                     done.blocked += one.blocked;
                     done.held += one.held;
                     done.deferred += one.deferred;
+                    done.asked.extend(one.asked);
                     done.stale |= one.stale;
                 }
                 Err(error) if stage::is_of_an_item(&error) => {
@@ -153,6 +172,8 @@ impl Schedule {
 struct Step<'a> {
     active: &'a ActiveGeneration,
     owner: Incarnation,
+    gates: &'a [Arc<dyn StartGate>],
+    answers: &'a Answers,
     /// Ids for Events about budgets.
     crossings: budget::Proposed<'a>,
     /// How many more attempts each scope may run.
@@ -204,6 +225,14 @@ impl Step<'_> {
             let full = Blocker::ScopeFull(work.scope.clone());
             self.done.blocked += tx.block_runnable(&work.scope, &full, MOVED_AT_ONCE)?;
             return Ok(());
+        }
+        match self.answers.passage(self.gates, &work, active.number, tx) {
+            Passage::Open => {}
+            Passage::Held(hold) => return self.hold(tx, &work, hold),
+            Passage::Ask => {
+                self.done.asked.push(work.id);
+                return self.block(tx, &work, Blocker::Asked(work.scope.clone()));
+            }
         }
         let (trigger, cause) = trigger_of(tx, &work)?;
         let reserved = match budget::admit(tx, active, scope, &work, &mut self.crossings)? {

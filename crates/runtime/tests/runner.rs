@@ -13,6 +13,7 @@ mod runner {
     mod control;
     mod crash;
     mod crowd;
+    mod gate;
     mod loops;
     mod orphan;
     mod own;

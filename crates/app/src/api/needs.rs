@@ -98,6 +98,7 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
         match blocker {
             // Room appears by itself, a wait ends by itself, and who failed too often or is held is told about apart.
             Blocker::ScopeFull(_)
+            | Blocker::Asked(_)
             | Blocker::Reserved(_)
             | Blocker::ReservedOverall
             | Blocker::Backoff(_)

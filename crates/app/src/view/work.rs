@@ -183,6 +183,7 @@ pub(crate) fn blocked(reason: &str) -> String {
         Some(("exhausted", _scope)) => {
             "It failed too often in a row; `work retry` starts its next run.".to_owned()
         }
+        Some(("asked", _scope)) => "It starts when its gate has nothing against it.".to_owned(),
         Some(("reserved", "*")) => {
             "It starts when runs give back what they have reserved of a budget over all scopes.".to_owned()
         }
