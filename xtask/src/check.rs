@@ -42,7 +42,13 @@ const PARTS: &[Part] = &[
     Part { name: "build", needs: &[Component::Nextest], on_failure: OnFailure::Stop, run: build },
     Part {
         name: "tests",
-        needs: &[Component::Postgres, Component::Npm, Component::Nextest],
+        needs: &[
+            Component::Postgres,
+            Component::Npm,
+            Component::Shells,
+            Component::Groff,
+            Component::Nextest,
+        ],
         on_failure: OnFailure::GoOn,
         run: tests,
     },

@@ -32,6 +32,10 @@ const CHROMIUM_PROGRAMS: &[&str] = &["chromium", "chromedriver"];
 const CHROMIUM_FONT: &str = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 const CHROMIUM_PACKAGES: &[&str] = &["chromium", "chromium-driver", "fonts-dejavu-core"];
 
+/// The programs of [`Component::Shells`], whose packages have the same names. Debian brings bash along.
+const SHELL_PROGRAMS: &[&str] = &["bash", "fish", "zsh"];
+const GROFF_PACKAGES: &[&str] = &["groff-base"];
+
 /// Something the tests use that is not a Rust package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Component {
@@ -45,6 +49,10 @@ pub(crate) enum Component {
     Curl,
     /// Chromium, its driver and a font, in which the pages are tested
     Chromium,
+    /// bash, fish and zsh, which read their completions
+    Shells,
+    /// groff, which renders the manual pages
+    Groff,
     /// cargo-nextest; without it `cargo test` runs the tests
     Nextest,
 }
@@ -58,6 +66,8 @@ impl Component {
             Self::Mount => "mount",
             Self::Curl => "curl",
             Self::Chromium => "chromium",
+            Self::Shells => "shells",
+            Self::Groff => "groff",
             Self::Nextest => "nextest",
         }
     }
@@ -73,6 +83,8 @@ impl Component {
                 CHROMIUM_PROGRAMS.iter().all(|program| has_program(program))
                     && Path::new(CHROMIUM_FONT).exists()
             }
+            Self::Shells => SHELL_PROGRAMS.iter().all(|program| has_program(program)),
+            Self::Groff => has_program("groff"),
             Self::Nextest => true,
         }
     }
@@ -80,7 +92,7 @@ impl Component {
     /// The command that installs the component.
     fn installing(self, target: &Path) -> String {
         match self {
-            Self::Postgres => "apt-get install --yes --no-install-recommends postgresql".to_owned(),
+            Self::Postgres => installing_packages(&["postgresql"]),
             Self::Npm => {
                 let folder = npm_folder(target);
                 let samples =
@@ -88,15 +100,13 @@ impl Component {
                 if has_npm() {
                     return samples;
                 }
-                format!("apt-get install --yes --no-install-recommends npm && {samples}")
+                format!("{} && {samples}", installing_packages(&["npm"]))
             }
             Self::Mount => "sudo --preserve-env=PATH cargo xtask test".to_owned(),
-            Self::Curl => {
-                format!("apt-get install --yes --no-install-recommends {}", CURL_PROGRAMS.join(" "))
-            }
-            Self::Chromium => {
-                format!("apt-get install --yes --no-install-recommends {}", CHROMIUM_PACKAGES.join(" "))
-            }
+            Self::Curl => installing_packages(CURL_PROGRAMS),
+            Self::Chromium => installing_packages(CHROMIUM_PACKAGES),
+            Self::Shells => installing_packages(SHELL_PROGRAMS),
+            Self::Groff => installing_packages(GROFF_PACKAGES),
             Self::Nextest => "cargo install --locked cargo-nextest".to_owned(),
         }
     }
@@ -121,6 +131,8 @@ impl Component {
             Self::Mount => Err(Error::NotRoot { command: self.installing(target) }),
             Self::Curl => install_packages(self, target, CURL_PROGRAMS),
             Self::Chromium => install_packages(self, target, CHROMIUM_PACKAGES),
+            Self::Shells => install_packages(self, target, SHELL_PROGRAMS),
+            Self::Groff => install_packages(self, target, GROFF_PACKAGES),
             Self::Nextest => Ok(()),
         }
     }
@@ -195,6 +207,11 @@ fn has_samples(target: &Path) -> bool {
         .ok()
         .and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok())
         .is_some_and(|package| package["version"] == SAMPLES_VERSION)
+}
+
+/// The command that installs Debian packages.
+fn installing_packages(packages: &[&str]) -> String {
+    format!("apt-get install --yes --no-install-recommends {}", packages.join(" "))
 }
 
 fn install_packages(component: Component, target: &Path, packages: &[&str]) -> Result<(), Error> {

@@ -61,6 +61,9 @@ pub(crate) enum Error {
     /// Drills failed; the table of drills has been printed.
     #[error("failed drills: {names}")]
     Drills { names: String },
+    /// Rules were broken and no test noticed, or a patch is out of date; what became of each has been printed.
+    #[error("mutants that no test killed: {names}")]
+    Mutants { names: String },
     /// No test took a picture.
     #[error(
         "no picture was taken: there are no tests {tests}; name the present ones in xtask/src/screenshots.rs"

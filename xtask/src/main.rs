@@ -12,6 +12,7 @@ mod drill;
 mod error;
 mod machine;
 mod metadata;
+mod mutants;
 mod output;
 mod postgres;
 mod readme;
@@ -43,6 +44,8 @@ enum Command {
     Readme,
     /// Take the pictures of the pages that the documents show
     Screenshots(screenshots::Arguments),
+    /// Break rules on purpose, and see that tests notice
+    Mutants(mutants::Arguments),
     /// Kill, suspend, starve and double real daemons under load
     Drill(drill::Arguments),
     /// Be the job that drills let the daemon run
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Codegen(arguments) => codegen::run(&arguments),
         Command::Readme => readme::run(),
         Command::Screenshots(arguments) => screenshots::run(&arguments),
+        Command::Mutants(arguments) => mutants::run(&arguments),
         Command::Drill(arguments) => drill::run(&arguments),
         Command::DrillJob(arguments) => drill::job::run(&arguments),
     };

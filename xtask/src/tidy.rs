@@ -89,6 +89,7 @@ const CHECKS: &[fn(&Repository) -> Vec<Finding>] = &[
     documents::links,
     error_codes::pages,
     rules::hold,
+    rules::mutants,
     license::licenses,
     budget::packages,
 ];

@@ -65,7 +65,8 @@ const live = (() => {
   const kinds = one("main[data-stream]")?.dataset.stream.trim();
   if (!kinds || !("EventSource" in window)) return null;
   const PAUSE = 250, PAUSE_BETWEEN = 1000, RETRY = 3000;
-  let source = null, cursor = null, timer = 0, last = 0, running = false, stale = false, broken = false;
+  // The page says from where on it does not know what happened.
+  let source = null, cursor = one("main[data-stream]").dataset.cursor ?? null, timer = 0, last = 0, running = false, stale = false, broken = false;
   let seen = new Date();
 
   function open() {

@@ -44,7 +44,9 @@ use hyper::{Method, Response};
 
 use crate::api::body::Body;
 use crate::api::failure::Failure;
+use crate::api::posture::Audience;
 use crate::api::server::{Answer, Asked};
+use crate::api::stream;
 use crate::auth::Authority;
 use crate::daemon::Daemon;
 
@@ -62,17 +64,21 @@ pub(crate) struct Visit {
     pub(crate) reader: Reader,
     /// What a form sent; nothing for a page that is only read.
     pub(crate) sent: Bytes,
+    /// From where the change feed tells what the page does not show yet: it was read before anything else.
+    pub(crate) cursor: Option<String>,
 }
 
 /// Answers with a page, or with one that says why not.
 pub(crate) async fn answer(daemon: &Arc<Daemon>, page: Page, asked: Asked) -> Response<Body> {
     let reader = Reader::of(&asked.parts.headers, daemon.store().now());
-    let mut visit = Visit { daemon: Arc::clone(daemon), asked, reader, sent: Bytes::new() };
+    let mut visit = Visit { daemon: Arc::clone(daemon), asked, reader, sent: Bytes::new(), cursor: None };
     if visit.asked.parts.method == Method::POST {
         match form::receive(&mut visit.asked).await {
             Ok(sent) => visit.sent = sent,
             Err(failure) => return told(&visit, failure).await,
         }
+    } else if page.audience() == Audience::LoggedIn {
+        visit.cursor = stream::from_now(daemon).await;
     }
     match Box::pin(show(page, &visit)).await {
         Ok(response) => response,
@@ -83,7 +89,8 @@ pub(crate) async fn answer(daemon: &Arc<Daemon>, page: Page, asked: Asked) -> Re
 /// Answers a request for a page that there is not, or not like that.
 pub(crate) async fn refuse(daemon: &Arc<Daemon>, failure: Failure, asked: Asked) -> Response<Body> {
     let reader = Reader::of(&asked.parts.headers, daemon.store().now());
-    told(&Visit { daemon: Arc::clone(daemon), asked, reader, sent: Bytes::new() }, failure).await
+    let visit = Visit { daemon: Arc::clone(daemon), asked, reader, sent: Bytes::new(), cursor: None };
+    told(&visit, failure).await
 }
 
 /// Says why there is no page. What stands around a page says how the daemon is, which is not for everyone.

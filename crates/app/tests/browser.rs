@@ -23,6 +23,11 @@ mod browser {
     mod restart;
     mod trace;
     mod cancel;
+    mod retry;
+    mod emit;
+    mod config;
+    mod settings;
+    mod long_log;
     mod injection;
     mod keyboard;
     mod looks;

@@ -13,6 +13,7 @@ mod runner {
     mod events;
     mod runs;
     mod sessions;
+    mod waits;
     mod work;
     mod up;
     mod restart;

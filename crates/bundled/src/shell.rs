@@ -6,7 +6,7 @@
 //! will, or a command with an identity that the next daemon can follow to the same end.
 //!
 //! The modules stand in the order a turn passes them: `config`, `environment` and `input` say what is run,
-//! `launch` starts a launcher from a `binary`, `handle` is what the runtime keeps, `judge` reads the end, and
+//! `launch` starts a launcher from a `binary` and `reserve` does so ahead, `handle` is what the runtime keeps, `judge` reads the end, and
 //! `recovery` finds out after a crash. `root` knows where launches lie. The launcher, and what it shares with
 //! these, is a crate of its own.
 
@@ -20,7 +20,7 @@ use extension::{
     LogRequest, PinError, Recovery, RunError, RunRequest, Segment, Stopped, TurnResult,
 };
 use launcher::directory::{SegmentDirectory, open_plain};
-use launcher::process::Machine;
+use launcher::process::{Identity, Machine};
 use launcher::wire::{self, Plan};
 use serde_json::Value;
 
@@ -30,6 +30,7 @@ mod input;
 mod root;
 mod binary;
 mod launch;
+mod reserve;
 mod handle;
 mod judge;
 mod recovery;
@@ -40,8 +41,9 @@ pub use launcher::launcher_entry;
 use binary::Source;
 use config::Config;
 use handle::Handle;
-use launch::{Abandoned, Held};
+use launch::Held;
 use recovery::{Settled, Site};
+use reserve::Reserve;
 use root::Root;
 
 /// The command or its launcher could not be started.
@@ -71,10 +73,9 @@ impl ShellOptions {
 #[derive(Debug)]
 pub struct ShellExecutor {
     site: Arc<Site>,
-    binary: Source,
     options: Arc<ShellOptions>,
     hold_time_max: Duration,
-    abandoned: Abandoned,
+    reserve: Reserve,
 }
 
 impl ShellExecutor {
@@ -87,13 +88,11 @@ impl ShellExecutor {
     /// When the directory cannot be made, or this system has no `/proc`.
     pub fn new(root: &Path, binary: PathBuf, options: ShellOptions) -> io::Result<Self> {
         let site = Site { root: Root::open(root)?, machine: Machine::here()? };
-        Ok(Self {
-            site: Arc::new(site),
-            binary: Source::new(binary),
-            options: Arc::new(options),
-            hold_time_max: HOLD_TIME_MAX,
-            abandoned: Abandoned::default(),
-        })
+        // Rubbish that stays costs a little room, and nothing is wrong because of it.
+        let _left_behind = site.root.remove_abandoned();
+        let own = Identity::of(i32::try_from(std::process::id()).map_err(io::Error::other)?)?;
+        let reserve = Reserve::new(Source::new(binary), &site.root.ahead(own));
+        Ok(Self { site: Arc::new(site), options: Arc::new(options), hold_time_max: HOLD_TIME_MAX, reserve })
     }
 
     /// How long launchers hold their command for the runtime's answer to the pin, when not a minute. A daemon
@@ -104,17 +103,24 @@ impl ShellExecutor {
         self
     }
 
+    /// How long a launcher that was started ahead waits for a turn, when not a minute.
+    #[must_use]
+    pub fn ahead_time_max(mut self, time: Duration) -> Self {
+        self.reserve = self.reserve.time_max(time);
+        self
+    }
+
     /// Starts launchers from the binary that was given, even where they could be started from memory.
     #[must_use]
     pub fn without_memory(mut self) -> Self {
-        self.binary = self.binary.without_memory();
+        self.reserve = self.reserve.with_binary(Source::without_memory);
         self
     }
 
     /// Which binary launchers are started from. The first call in a process finds that out, and blocks for the
     /// time a small program takes to run.
     pub fn launcher_binary(&self) -> LauncherBinary {
-        self.binary.which()
+        self.reserve.binary().which()
     }
 
     /// Deletes the content of an Execution that has ended: its input, output and artifacts. Again is fine.
@@ -126,29 +132,27 @@ impl ShellExecutor {
         tokio::task::spawn_blocking(move || site.root.remove(execution)).await.map_err(io::Error::other)?
     }
 
-    /// Makes the directory and starts a launcher that holds the command.
+    /// Makes the directory and has a launcher hold the command.
     async fn hold(&self, request: RunRequest, config: Config) -> Result<Held, RunError> {
         let (site, options) = (Arc::clone(&self.site), Arc::clone(&self.options));
-        let (binary, abandoned) = (self.binary.clone(), self.abandoned.clone());
-        let hold_time_max = self.hold_time_max;
+        let (reserve, hold_time_max) = (self.reserve.clone(), self.hold_time_max);
         let held = tokio::task::spawn_blocking(move || {
             let directory = site.root.segment(request.execution, request.epoch);
             let mark = site.root.mark(request.execution);
             let plan = plan(&options.environment, hold_time_max, &config, &request, &directory, mark)?;
-            directory
-                .create()
-                .map_err(|error| spawn_failed("the segment's directory cannot be made", &error))?;
-            // It gets ready while the files are written.
-            let idle = launch::start(binary.path(), &directory, &plan.mark, &abandoned)?;
-            directory
-                .write_input(&input::render(&request))
-                .map_err(|error| spawn_failed("`input.json` cannot be written", &error))?;
-            directory
-                .reserve()
-                .map_err(|error| spawn_failed("there is no room to record how it ends", &error))?;
-            idle.hold(&plan)
+            reserve.hold(&directory, &plan, || {
+                directory
+                    .write_input(&input::render(&request))
+                    .map_err(|error| spawn_failed("`input.json` cannot be written", &error))
+            })
         });
         held.await.map_err(|error| spawn_failed("the launch was cut short", &error.into()))?
+    }
+
+    /// Has launchers wait for the turns to come. Nobody waits for that.
+    fn refill(&self) {
+        let reserve = self.reserve.clone();
+        tokio::task::spawn_blocking(move || reserve.refill());
     }
 
     /// What a launch came to whose launcher has ended.
@@ -182,6 +186,7 @@ impl ShellExecutor {
         let pinned = host.pin(handle.clone()).await;
         let refused = pinned.err();
         let running = if refused.is_none() { held.go() } else { held.give_up() };
+        self.refill();
         running.end().await.map_err(unreadable)?;
         segment.handle = Some(handle);
         let settled = self.settle(segment, epoch).await?;

@@ -14,6 +14,7 @@ mod shell {
     mod tree;
     mod adoption;
     mod verdict;
+    mod reserve;
 }
 
 /// A file that no `mod` names would never be compiled, and its tests would seem to pass.

@@ -213,7 +213,7 @@ const WORK_COMMANDS: [Command<Work>; 24] = [
         name: "retry due, other run",
         apply: |work| words(work.retry_due(ExecutionId::from_number(4), RETRY, NOW)),
     },
-    Command { name: "retry requested", apply: |work| words(work.retry_requested(LIVE, RETRY, NOW)) },
+    Command { name: "retry requested", apply: |work| words(work.retry_requested(Some(LIVE), RETRY, NOW)) },
     Command { name: "finish, completed", apply: |work| finish(work, LIVE, AfterAttempt::Completed) },
     Command {
         name: "finish, other attempt",

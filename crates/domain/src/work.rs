@@ -4,13 +4,18 @@
 //! writes what it gets back, with the revision it read.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::capacity::Blocker;
 use crate::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{ScopeName, WorkKind};
 use crate::time::Timestamp;
+
+mod refusal;
+mod wait;
+
+pub use refusal::WorkRefusal;
+pub use wait::{Hold, HoldReason};
 
 /// Where a Work is in its life. Terminal states have no way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,50 +112,6 @@ pub enum Queue {
     Blocked(Blocker),
 }
 
-/// Why a Work is kept from starting, until an operator releases it. It is no state: input queues meanwhile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hold {
-    /// What kind of reason it is.
-    pub because: HoldReason,
-    /// The reason in words, without a payload.
-    pub reason: String,
-    /// Since when.
-    pub since: Timestamp,
-}
-
-/// What kind of reason a [`Hold`] has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HoldReason {
-    /// The Event that a Wait's end needs was refused by the bounds of its chain.
-    WakeRefused,
-    /// A budget is used up.
-    Budget,
-    /// A start gate holds its first attempt.
-    Gate,
-}
-
-impl HoldReason {
-    /// Every reason.
-    pub const ALL: [Self; 3] = [Self::WakeRefused, Self::Budget, Self::Gate];
-
-    /// The stable word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::WakeRefused => "wake_refused",
-            Self::Budget => "budget",
-            Self::Gate => "gate",
-        }
-    }
-
-    /// Whether it is asked about again at every start, so that a release has to let one through.
-    const fn is_asked_at_starts(self) -> bool {
-        match self {
-            Self::WakeRefused => false,
-            Self::Budget | Self::Gate => true,
-        }
-    }
-}
-
 /// A durable objective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
@@ -184,53 +145,6 @@ pub struct Work {
     pub created_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-}
-
-/// Why a Work may not do what was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum WorkRefusal {
-    /// It has ended, and stays as it is.
-    #[error("the Work has ended ({state}) and cannot change")]
-    Terminal {
-        /// Its final state.
-        state: &'static str,
-    },
-    /// An attempt is live.
-    #[error("an attempt of the Work is running")]
-    Running,
-    /// The attempt that was named is not its live one.
-    #[error("the run is not the live attempt of the Work")]
-    NotLive,
-    /// No input is pending.
-    #[error("the Work has no pending input")]
-    Idle,
-    /// It waits out a failure, or failed too often.
-    #[error("the Work failed and waits; `open-conduit work retry` starts its next run")]
-    Ineligible,
-    /// The failure that was named is not the one it waits out.
-    #[error("the Work does not wait to be tried again after that run")]
-    StaleRetry,
-    /// It waits for a fact or a time.
-    #[error("the Work waits; `open-conduit waits list` shows for what")]
-    Waiting,
-    /// It does not wait for what was named.
-    #[error("the Work does not wait for that any more")]
-    NotWaiting,
-    /// A parked attempt goes on, and no other is started beside it.
-    #[error("a parked run of the Work goes on next")]
-    Parked,
-    /// No parked attempt goes on.
-    #[error("no parked run of the Work is to go on")]
-    NotParked,
-    /// It is held.
-    #[error("the Work is held; `open-conduit work release` lets it go on")]
-    Held,
-    /// It is not held.
-    #[error("the Work is not held, so there is nothing to release")]
-    NotHeld,
-    /// Its newest attempt did not fail.
-    #[error("the Work's last run did not fail, so there is nothing to try again")]
-    NothingToRetry,
 }
 
 /// How an attempt's end leaves its Work.
@@ -329,22 +243,6 @@ impl Work {
         Ok((self.bumped(), attempt))
     }
 
-    /// Goes on with the parked attempt that a wake was for.
-    ///
-    /// # Errors
-    /// [`WorkRefusal`] as [`Self::claim`], and where no parked attempt goes on.
-    pub fn resume(mut self) -> Result<(Self, ExecutionId), WorkRefusal> {
-        self.require_startable()?;
-        let Eligibility::Woken { resumes: Some(execution), .. } = self.eligibility else {
-            return Err(WorkRefusal::NotParked);
-        };
-        self.state = WorkState::Running { execution };
-        self.queue = Queue::Idle;
-        self.eligibility = Eligibility::Clear;
-        self.let_through = false;
-        Ok((self.bumped(), execution))
-    }
-
     fn require_startable(&self) -> Result<(), WorkRefusal> {
         self.require_ready()?;
         match self.queue {
@@ -355,84 +253,6 @@ impl Work {
             return Err(WorkRefusal::Held);
         }
         if self.eligibility.admits() { Ok(()) } else { Err(WorkRefusal::Ineligible) }
-    }
-
-    /// Ends its Wait: the Event at `event` won. What kept an earlier end of the same Wait from it is over.
-    ///
-    /// # Errors
-    /// [`WorkRefusal::NotWaiting`] when it waits for nothing or for something else, so that a Wait ends once.
-    pub fn wake(
-        mut self,
-        wait: WaitId,
-        event: Sequence,
-        resumes: Option<ExecutionId>,
-        now: Timestamp,
-    ) -> Result<Self, WorkRefusal> {
-        match self.state {
-            WorkState::Waiting { wait: current } if current == wait => {}
-            WorkState::Waiting { .. } | WorkState::Ready | WorkState::Running { .. } => {
-                return Err(WorkRefusal::NotWaiting);
-            }
-            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => return Err(self.terminal()),
-        }
-        self.state = WorkState::Ready;
-        self.eligibility = Eligibility::Woken { wait, event, resumes };
-        self.hold = self.hold.filter(|hold| match hold.because {
-            HoldReason::WakeRefused => false,
-            HoldReason::Budget | HoldReason::Gate => true,
-        });
-        self.queue = self.queue_for_input();
-        self.queued_at = now;
-        Ok(self.bumped())
-    }
-
-    /// Keeps it from starting until it is released. An earlier reason is replaced.
-    ///
-    /// # Errors
-    /// [`WorkRefusal::Terminal`] when it has ended.
-    pub fn hold(mut self, hold: Hold) -> Result<Self, WorkRefusal> {
-        if self.state.is_terminal() {
-            return Err(self.terminal());
-        }
-        self.hold = Some(hold);
-        self.let_through = false;
-        if self.queue != Queue::Idle {
-            self.queue = self.queue_for_input();
-        }
-        Ok(self.bumped())
-    }
-
-    /// Lets it go on, on an operator's word. Where a budget or a gate held it, one turn is let through.
-    ///
-    /// # Errors
-    /// [`WorkRefusal`] when it has ended or is not held.
-    pub fn release(mut self, now: Timestamp) -> Result<Self, WorkRefusal> {
-        if self.state.is_terminal() {
-            return Err(self.terminal());
-        }
-        let Some(hold) = self.hold.take() else { return Err(WorkRefusal::NotHeld) };
-        self.let_through |= hold.because.is_asked_at_starts();
-        Ok(self.unheld(now))
-    }
-
-    /// Ends its hold because what held it is over, such as a budget that was raised. No turn is let through.
-    ///
-    /// # Errors
-    /// [`WorkRefusal::NotHeld`] when it is not held for `because`, or has ended.
-    pub fn lift(mut self, because: HoldReason, now: Timestamp) -> Result<Self, WorkRefusal> {
-        if self.hold.as_ref().is_none_or(|hold| hold.because != because) {
-            return Err(WorkRefusal::NotHeld);
-        }
-        self.hold = None;
-        Ok(self.unheld(now))
-    }
-
-    fn unheld(mut self, now: Timestamp) -> Self {
-        if self.queue != Queue::Idle {
-            self.queue = self.queue_for_input();
-            self.queued_at = now;
-        }
-        self.bumped()
     }
 
     /// Moves a ready Work with input to the list of what it waits for. It keeps its place in time.
@@ -488,20 +308,21 @@ impl Work {
         Ok(self.runnable(now).bumped())
     }
 
-    /// Asks for the next attempt after `last`, its newest one, on an operator's word: whatever stands against it
-    /// is cleared, and the failures are forgotten. The Event at `event` is the trigger.
+    /// Asks for the next attempt after `last`, its newest one if that may be repeated, on an operator's word:
+    /// whatever stands against it is cleared, and the failures are forgotten. The Event at `event` is the trigger.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when it has ended, or runs.
+    /// [`WorkRefusal`] when it has ended, or runs, or there is nothing to repeat.
     pub fn retry_requested(
         mut self,
-        last: ExecutionId,
+        last: Option<ExecutionId>,
         event: Sequence,
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
         self.require_ready()?;
+        let failed = last.ok_or(WorkRefusal::NothingToRetry)?;
         self.failures = 0;
-        self.eligibility = Eligibility::Due { failed: last, event };
+        self.eligibility = Eligibility::Due { failed, event };
         Ok(self.runnable(now).bumped())
     }
 

@@ -21,6 +21,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 
 /// How many drafts of verdicts this process has made.
@@ -49,23 +51,46 @@ impl SegmentDirectory {
         Self(PathBuf::from("."))
     }
 
-    /// Makes it with its subdirectories, and the one that it lies in. It must not exist: one authority launches
-    /// once.
+    /// Makes it with its subdirectories and with room for what must be recorded, and the one that it lies in. It
+    /// must not exist: one authority launches once.
     ///
     /// # Errors
     /// When it exists, or cannot be made.
     pub fn create(&self) -> io::Result<()> {
+        self.create_parent()?;
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
-        if let Some(execution) = self.0.parent() {
-            match builder.create(execution) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _made_or_there => {}
-            }
-        }
         builder.create(&self.0)?;
         builder.create(self.out())?;
-        builder.create(self.work())
+        builder.create(self.work())?;
+        self.reserve()
+    }
+
+    fn create_parent(&self) -> io::Result<()> {
+        let Some(parent) = self.0.parent() else { return Ok(()) };
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)
+    }
+
+    /// Becomes a directory that was made ahead under another name. What runs in there goes along. It must not
+    /// exist, as for [`SegmentDirectory::create`].
+    ///
+    /// # Errors
+    /// When it exists, or the other cannot be moved.
+    pub fn take(&self, ahead: &Self) -> io::Result<()> {
+        self.create_parent()?;
+        match renameat_with(CWD, &ahead.0, CWD, &self.0, RenameFlags::NOREPLACE) {
+            // A file system that cannot promise it. It still replaces nothing but an empty directory.
+            Err(Errno::INVAL | Errno::NOSYS) => fs::rename(&ahead.0, &self.0),
+            moved => Ok(moved?),
+        }
+    }
+
+    /// Deletes it with everything in it.
+    ///
+    /// # Errors
+    /// When something of it stays.
+    pub fn remove(&self) -> io::Result<()> {
+        fs::remove_dir_all(&self.0)
     }
 
     /// The directory itself.
@@ -103,10 +128,7 @@ impl SegmentDirectory {
 
     /// Takes the room that the end of the command will need to be recorded in, and the output's file: a disk
     /// that is full by then must not make a run that ended well look as if it had been interrupted.
-    ///
-    /// # Errors
-    /// When there is no room.
-    pub fn reserve(&self) -> io::Result<()> {
+    fn reserve(&self) -> io::Result<()> {
         self.open_output()?;
         fs::write(self.0.join(STATUS_DRAFT), [b' '; STATUS_BYTES])
     }
@@ -402,7 +424,6 @@ mod tests {
     fn a_status_is_read_as_it_was_recorded_and_half_of_one_is_none() {
         let home = tempfile::tempdir().unwrap();
         let segment = segment(&home, 7);
-        segment.reserve().unwrap();
         assert_eq!(segment.status().unwrap(), None);
         for (end, timed_out) in [(End::Exit(3), false), (End::Signal(9), true)] {
             let status = Status { end, timed_out, ended_at: 1_700_000_000_000_000 };

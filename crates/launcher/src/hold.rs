@@ -8,6 +8,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command};
@@ -22,9 +23,9 @@ use rustix::process::{
 };
 
 use super::directory::{End, SegmentDirectory, Status, Verdict};
-use super::process::{Identity, MARK_VARIABLE, Tree, wait_readable};
+use super::process::{Identity, Tree, wait_readable};
 use super::redact::Redactor;
-use super::wire::{EXEC, GO, Hello, Plan};
+use super::wire::{self, EXEC, GO, Hello, Plan, Prepared};
 
 /// How long the launcher waits for its command alone. Most have ended by then, and need no thread for their
 /// deadline; orphans that end meanwhile are zombies until then.
@@ -36,14 +37,14 @@ struct Held {
     launcher: Identity,
     command: Identity,
     /// Closing it makes the held stage end.
-    gate: io::PipeWriter,
+    gate: UnixStream,
     /// The held stage, and then the command.
     process: OwnedFd,
     redaction: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// The launcher, from its start to its end.
-pub(crate) fn launch() -> io::Result<()> {
+/// The launcher, from its start to its end. It waits for so long to be told what to do.
+pub(crate) fn launch(ahead: Duration) -> io::Result<()> {
     let daemon = getppid().ok_or_else(|| io::Error::other("the daemon has ended"))?;
     let daemon_process = pidfd_open(daemon, PidfdFlags::empty())?;
     setsid()?;
@@ -52,9 +53,15 @@ pub(crate) fn launch() -> io::Result<()> {
     if getppid() != Some(daemon) {
         return Err(io::Error::other("the daemon has ended"));
     }
-    let plan = Plan::read(&mut daemon_socket)?;
+    // Before it is known what for: starting a process and writing a word down are most of what a launch takes.
     let segment = SegmentDirectory::current();
-    let held = match hold(plan, &segment) {
+    let waiting = Waiting::start();
+    let start = segment.draft(Verdict::Start);
+    if !wait_readable(&[daemon_socket.as_fd()], Some(ahead))?[0] {
+        return Ok(());
+    }
+    let plan = Plan::read(&mut daemon_socket)?;
+    let (held, start) = match waiting.and_then(|waiting| Ok((waiting.hold(plan, &segment)?, start?))) {
         Ok(held) => held,
         Err(error) => {
             return Hello::Failed { reason: error.to_string() }.write(&mut daemon_socket);
@@ -62,8 +69,6 @@ pub(crate) fn launch() -> io::Result<()> {
     };
     Hello::Held { launcher: held.launcher, command: held.command }.write(&mut daemon_socket)?;
 
-    // While the daemon records the handle; only the link has to wait for its word.
-    let start = segment.draft(Verdict::Start)?;
     let time = Duration::from_millis(held.plan.hold_ms);
     if !is_told_to_go(&mut daemon_socket, &daemon_process, time)? || start.decide()? == Verdict::Void {
         drop(held.gate);
@@ -81,49 +86,66 @@ fn take_socket() -> io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-/// Starts the stage that will become the command, and leaves it waiting.
-fn hold(mut plan: Plan, segment: &SegmentDirectory) -> io::Result<Held> {
-    let output = segment.open_output()?;
-    let redactor = Redactor::new(plan.redact.iter().map(String::as_str));
-    // The values are in the redactor and in the command's environment; they need not be here as well.
-    plan.redact.clear();
-    let (reader, mut gate) = io::pipe()?;
-    let launcher_pid = getpid().as_raw_nonzero().get();
-    let mut stage = new_stage(launcher_pid, &plan, reader);
-    let redaction = if redactor.is_idle() {
-        stage.stdout(output.try_clone()?).stderr(output);
-        None
-    } else {
-        let (from_command, to_launcher) = io::pipe()?;
-        stage.stdout(to_launcher.try_clone()?).stderr(to_launcher);
-        Some(std::thread::spawn(move || redactor.copy(from_command, output)))
-    };
-    let child: Child = stage.spawn().map_err(|error| {
-        io::Error::other(format!("the held command could not be started in its directory: {error}"))
-    })?;
-    // The command object keeps the ends that were given to the child; an output pipe must not stay open here.
-    drop(stage);
-    let command_pid = i32::try_from(child.id()).map_err(io::Error::other)?;
-    // It is waited for by its pid together with every orphan, never through this object.
-    drop(child);
-    // It was not waited for, so the number is still its own.
-    let pid = Pid::from_raw(command_pid).ok_or(io::ErrorKind::InvalidData)?;
-    let process = pidfd_open(pid, PidfdFlags::empty())?;
-    plan.command.write(&mut gate)?;
-    let launcher = Identity::of(launcher_pid)?;
-    let command = Identity::of(command_pid)?;
-    Ok(Held { plan, launcher, command, gate, process, redaction })
+/// The stage that will become a command, before it is known which.
+struct Waiting {
+    launcher: Identity,
+    stage: Identity,
+    gate: UnixStream,
+    process: OwnedFd,
+    /// What it writes comes here until it is told to write elsewhere.
+    output: io::PipeReader,
+}
+
+impl Waiting {
+    fn start() -> io::Result<Self> {
+        let (gate, theirs) = UnixStream::pair()?;
+        let (output, to_launcher) = io::pipe()?;
+        let launcher_pid = getpid().as_raw_nonzero().get();
+        let child = spawn_stage(launcher_pid, theirs, to_launcher)?;
+        let stage_pid = i32::try_from(child.id()).map_err(io::Error::other)?;
+        // It is waited for by its pid together with every orphan, never through this object.
+        drop(child);
+        // It was not waited for, so the number is still its own.
+        let pid = Pid::from_raw(stage_pid).ok_or(io::ErrorKind::InvalidData)?;
+        let process = pidfd_open(pid, PidfdFlags::empty())?;
+        let (launcher, stage) = (Identity::of(launcher_pid)?, Identity::of(stage_pid)?);
+        Ok(Self { launcher, stage, gate, process, output })
+    }
+
+    /// Tells the stage what it will become. It goes on waiting.
+    fn hold(self, mut plan: Plan, segment: &SegmentDirectory) -> io::Result<Held> {
+        let Self { launcher, stage, mut gate, process, output: from_command } = self;
+        let redactor = Redactor::new(plan.redact.iter().map(String::as_str));
+        // The values are in the redactor and in the command's environment; they need not be here as well.
+        plan.redact.clear();
+        let writes_output = redactor.is_idle();
+        let redaction = if writes_output {
+            None
+        } else {
+            let output = segment.open_output()?;
+            Some(std::thread::spawn(move || redactor.copy(from_command, output)))
+        };
+        let command = mem::replace(&mut plan.command, wire::Command { argv: Vec::new(), env: Vec::new() });
+        wire::Stage { writes_output, dir: mem::take(&mut plan.dir), command }.write(&mut gate)?;
+        match Prepared::read(&mut gate)? {
+            Prepared::Ready => Ok(Held { plan, launcher, command: stage, gate, process, redaction }),
+            Prepared::Failed { reason } => Err(io::Error::other(reason)),
+        }
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the launcher is what starts a job's process")]
-fn new_stage(launcher_pid: i32, plan: &Plan, gate: io::PipeReader) -> Command {
-    // Not by path: the binary may have been replaced while the daemon ran.
-    let mut stage = Command::new("/proc/self/exe");
-    // Only the mark: what a variable may do to a program, such as loading a library into it, belongs to the
-    // command and must not happen before the verdict.
-    stage.args([EXEC, &launcher_pid.to_string()]).env_clear().env(MARK_VARIABLE, &plan.mark);
-    stage.current_dir(&plan.dir).stdin(gate);
-    stage
+fn spawn_stage(launcher_pid: i32, gate: UnixStream, output: io::PipeWriter) -> io::Result<Child> {
+    // Not by path: the binary may have been replaced while the daemon ran. And without an environment: what a
+    // variable may do to a program, such as loading a library into it, belongs to the command and must not
+    // happen before the verdict.
+    Command::new("/proc/self/exe")
+        .args([EXEC, &launcher_pid.to_string()])
+        .env_clear()
+        .stdin(OwnedFd::from(gate))
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .spawn()
 }
 
 /// Waits for the daemon's word. False when the daemon hung up, died or took too long.

@@ -12,6 +12,7 @@
 //! of what is written. `hold` is the launcher, `stage` what it holds.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 pub mod wire;
 pub mod directory;
@@ -31,7 +32,9 @@ pub fn launcher_entry() -> Option<ExitCode> {
     let word = arguments.next()?;
     if word == LAUNCH {
         // Nobody reads an error of ours: the daemon has been told, or is gone.
-        Some(hold::launch().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
+        let ahead_ms = arguments.next().and_then(|time| time.to_str()?.parse().ok()).unwrap_or(0);
+        let ahead = Duration::from_millis(ahead_ms);
+        Some(hold::launch(ahead).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
     } else if word == EXEC {
         let launcher = arguments.next().and_then(|pid| pid.to_str()?.parse().ok());
         Some(stage::become_command(launcher))

@@ -12,7 +12,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// The variable that marks every process of an Execution, in the environment it was started with.
+use crate::wire::LAUNCH;
+
+/// The variable that marks every process of an Execution, in the environment it was started with. A launcher is
+/// started before it is known for what; it is told by the directory that it lies in, which the mark names.
 pub const MARK_VARIABLE: &str = "OPEN_CONDUIT_RUN";
 
 /// The space in which a pid means something.
@@ -144,6 +147,14 @@ fn is_marked(pid: i32, mark: &str) -> bool {
     })
 }
 
+/// Whether the process is a launcher that lies in a directory below the mark. Anybody else may be there as
+/// well, such as a person who looks at the output.
+fn is_launcher_of(pid: i32, mark: &str) -> bool {
+    let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) else { return false };
+    line.split(|byte| *byte == 0).nth(1) == Some(LAUNCH.as_bytes())
+        && fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|directory| directory.starts_with(mark))
+}
+
 /// The processes of one Execution: what descends from its launcher, and what carries its mark.
 ///
 /// The launcher adopts its orphans, so while it lives nothing escapes the first; once it is gone the second
@@ -184,7 +195,9 @@ impl Tree<'_> {
         let belongs = |identity: &Identity| {
             identity.pid != own_pid
                 && Some(*identity) != self.launcher
-                && (inside.contains(&identity.pid) || is_marked(identity.pid, self.mark))
+                && (inside.contains(&identity.pid)
+                    || is_marked(identity.pid, self.mark)
+                    || is_launcher_of(identity.pid, self.mark))
         };
         Ok(all.into_iter().map(|(identity, _)| identity).filter(belongs).collect())
     }

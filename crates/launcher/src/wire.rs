@@ -12,7 +12,8 @@ use std::io::{self, Read, Write};
 
 use crate::process::Identity;
 
-/// The private sub-command of the launcher.
+/// The private sub-command of the launcher. After it stands for how many milliseconds it waits to be told what
+/// to do.
 pub const LAUNCH: &str = "__launch";
 /// The private sub-command of the stage that becomes the command.
 pub const EXEC: &str = "__exec";
@@ -79,14 +80,25 @@ pub struct Command {
     pub env: Vec<(String, String)>,
 }
 
-impl Command {
+/// What the held stage is to prepare, while nothing of it may begin.
+#[derive(Debug)]
+pub struct Stage {
+    /// Whether it writes its output itself, and not through its launcher.
+    pub writes_output: bool,
+    /// The working directory.
+    pub dir: String,
+    /// What it becomes.
+    pub command: Command,
+}
+
+impl Stage {
     /// Sends it.
     ///
     /// # Errors
     /// When it is too large for a frame, or the other side does not take it.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
-        let Self { argv, env } = self;
-        write_frame(to, &serde_json::to_vec(&(argv, env))?)
+        let Self { writes_output, dir, command } = self;
+        write_frame(to, &serde_json::to_vec(&(writes_output, dir, &command.argv, &command.env))?)
     }
 
     /// Waits for one.
@@ -94,8 +106,43 @@ impl Command {
     /// # Errors
     /// When the other side has gone, or sent something else.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
-        let (argv, env) = serde_json::from_slice(&read_frame(from)?)?;
-        Ok(Self { argv, env })
+        let (writes_output, dir, argv, env) = serde_json::from_slice(&read_frame(from)?)?;
+        Ok(Self { writes_output, dir, command: Command { argv, env } })
+    }
+}
+
+/// What the held stage answers: it is ready, or why it cannot become the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prepared {
+    /// It waits for the word.
+    Ready,
+    /// It has ended.
+    Failed {
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+impl Prepared {
+    /// Sends it.
+    ///
+    /// # Errors
+    /// When the other side does not take it.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let reason = match self {
+            Self::Ready => None,
+            Self::Failed { reason } => Some(reason),
+        };
+        write_frame(to, &serde_json::to_vec(&reason)?)
+    }
+
+    /// Waits for one.
+    ///
+    /// # Errors
+    /// When the other side has gone, or sent something else.
+    pub fn read(from: &mut impl Read) -> io::Result<Self> {
+        let reason: Option<String> = serde_json::from_slice(&read_frame(from)?)?;
+        Ok(reason.map_or(Self::Ready, |reason| Self::Failed { reason }))
     }
 }
 
@@ -175,7 +222,7 @@ fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, FRAME_BYTES_MAX, Hello, Plan, read_frame, write_frame};
+    use super::{Command, FRAME_BYTES_MAX, Hello, Plan, Prepared, Stage, read_frame, write_frame};
     use crate::process::Identity;
 
     fn plan() -> Plan {
@@ -205,6 +252,23 @@ mod tests {
         assert_eq!((first.command.argv, first.command.env), (plan().command.argv, plan().command.env));
         assert_eq!(Plan::read(&mut from).unwrap().timeout_ms, None);
         assert!(Plan::read(&mut from).is_err());
+    }
+
+    #[test]
+    fn a_stage_arrives_as_it_was_sent() {
+        for writes_output in [false, true] {
+            let stage = Stage { writes_output, dir: plan().dir, command: plan().command };
+            let mut sent = Vec::new();
+            stage.write(&mut sent).unwrap();
+            let read = Stage::read(&mut sent.as_slice()).unwrap();
+            assert_eq!((read.writes_output, read.dir), (stage.writes_output, stage.dir));
+            assert_eq!((read.command.argv, read.command.env), (stage.command.argv, stage.command.env));
+        }
+        for prepared in [Prepared::Ready, Prepared::Failed { reason: "no".to_owned() }] {
+            let mut sent = Vec::new();
+            prepared.write(&mut sent).unwrap();
+            assert_eq!(Prepared::read(&mut sent.as_slice()).unwrap(), prepared);
+        }
     }
 
     #[test]

@@ -25,7 +25,6 @@ use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::park;
-use crate::registry::Registry;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 use crate::wake::fact;
@@ -166,13 +165,13 @@ impl Complete {
         let active = runtime.generations().active();
         let crossings = runtime.propose_events(reports.len() * active.crossings_max());
         let me = runtime.store().incarnation();
-        let registry = runtime.registry().clone();
+        let own = runtime.clone();
         runtime
             .store()
             .transact("complete", move |tx| {
                 let mut step = Step {
                     active: &active,
-                    registry: &registry,
+                    runtime: &own,
                     me,
                     crossings: budget::Proposed::new(&crossings),
                     freed: BTreeMap::new(),
@@ -244,7 +243,7 @@ impl Complete {
 /// One transaction of the stage.
 struct Step<'a> {
     active: &'a ActiveGeneration,
-    registry: &'a Registry,
+    runtime: &'a Runtime,
     /// This life, for which recovery counts.
     me: Incarnation,
     /// Ids for Events about budgets.
@@ -389,7 +388,7 @@ impl Step<'_> {
 
     /// Whether the executor of an attempt can go on from a Wait.
     fn resumes(&self, execution: &Execution) -> bool {
-        let executor = self.registry.executor(&execution.executor);
+        let executor = self.runtime.registry().executor(&execution.executor);
         executor.is_some_and(|executor| executor.capabilities().resumes)
     }
 }

@@ -272,9 +272,9 @@ fn retry(
     let newest = ExecutionFilter { work: Some(id), ..ExecutionFilter::default() };
     let last = tx.executions(&newest, 1)?.into_iter().next();
     let last = last.filter(|last| last.state.may_be_repeated());
-    let last = last.ok_or(WorkRefusal::NothingToRetry)?;
     let (sequence, now) = (tx.next_sequence(), tx.now());
-    let next = work.clone().retry_requested(last.id, sequence, now)?;
+    let next = work.clone().retry_requested(last.as_ref().map(|last| last.id), sequence, now)?;
+    let last = last.expect("a Work without a run to repeat is refused");
     let delivery = Delivery {
         id: proposed,
         source,

@@ -20,6 +20,7 @@ use crate::node::Runtime;
 use crate::route::Candidate;
 use crate::route::apply::{self, Decided, Matched, Verdict};
 use crate::route::evaluate;
+use crate::wake::fact;
 
 /// Which Event is asked about.
 #[derive(Debug, Clone)]
@@ -180,7 +181,10 @@ impl Runtime {
         };
         Ok(Some(match decision.answer {
             RouteAnswer::Unmatched => {
-                Explanation { asked: asked(None), route: None, fate: Fate::Unmatched, event }
+                let asked = asked(None);
+                let candidate = item.candidate;
+                let fate = self.store().read("explain", move |tx| unmatched(tx, &candidate)).await?;
+                Explanation { asked, route: None, fate, event }
             }
             RouteAnswer::Failed { route, code, reason } => {
                 let asked = asked(Some((&route, Answered::Failed)));
@@ -220,6 +224,14 @@ fn candidate(
     let work = apply::work_of(tx, &event)?;
     let lane = LaneId::of_event(&event);
     Ok(Some(Candidate { event, payload, lane, work, proposed, woken }))
+}
+
+/// What becomes of an Event that no route matches: a Work may wait for it.
+fn unmatched(tx: &mut dyn Snapshot, candidate: &Candidate) -> Result<Fate, StoreError> {
+    let Some(wait) = fact::waited_for(tx, &candidate.event)? else { return Ok(Fate::Unmatched) };
+    let because = Some((Code::known(fact::WAITED_FOR), fact::waited_for_in_words()));
+    let (outcome, work) = (CheckpointOutcome::Routed, Some(wait.work));
+    Ok(Fate::Decided { outcome, work, creates: false, keys: Vec::new(), because })
 }
 
 fn fate(tx: &mut dyn Snapshot, candidate: &Candidate, matched: &Matched) -> Result<Fate, StoreError> {

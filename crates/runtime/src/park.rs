@@ -7,7 +7,7 @@
 use domain::execution::Execution;
 use domain::id::{Sequence, TimerId, WaitId};
 use domain::outcome::{Outcome, TurnResult};
-use domain::store::{StoreError, Tx};
+use domain::store::{EventFilter, StoreError, Tx};
 use domain::timer::{Timer, TimerKind};
 use domain::wait::{Registration, RegistrationFacts, Wait, WaitRefusal};
 use domain::work::Work;
@@ -32,6 +32,8 @@ pub(crate) fn admit(
     }
     let Some(registration) = result.wait.as_deref() else { return Ok(Err(WaitRefusal::Missing)) };
     let registration: &Registration = registration;
+    // Sequences are given out for more than Events, so the newest Event is looked up.
+    let newest = tx.events(&EventFilter::default(), 1)?;
     let facts = RegistrationFacts {
         id,
         timer,
@@ -41,7 +43,7 @@ pub(crate) fn admit(
         keys: tx.keys_of(work.id)?,
         consumed: tx.last_input_of(execution.id)?.unwrap_or(Sequence::ZERO),
         pending: tx.pending_inputs(work.id, 1)?.first().map(|input| input.sequence),
-        last: tx.last_sequence(),
+        last: newest.first().map_or(Sequence::ZERO, |event| event.sequence),
     };
     Ok(registration.admit(facts, tx.now()).map(Some))
 }

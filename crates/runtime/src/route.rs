@@ -23,6 +23,7 @@ use crate::stage::{self, Chain, Progress, Stage, StageError};
 
 pub(crate) mod apply;
 pub(crate) mod evaluate;
+mod waited;
 
 use apply::{Applied, Item};
 use evaluate::Asked;

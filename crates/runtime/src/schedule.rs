@@ -18,7 +18,7 @@ use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
 use domain::text::{ScopeName, Unit};
-use domain::work::{Hold, Queue, Work, WorkState};
+use domain::work::{Hold, HoldReason, Queue, Work, WorkState};
 use extension::StartGate;
 
 use crate::announce;
@@ -218,13 +218,8 @@ impl Step<'_> {
         if scope.disabled {
             return self.block(tx, &work, Blocker::ScopeDisabled(work.scope.clone()));
         }
-        let room = self.room(tx, scope)?;
-        if room == 0 {
-            // None of the scope can start, so they all move, many at a time, and nobody walks past them.
-            self.room.insert(work.scope.clone(), 0);
-            let full = Blocker::ScopeFull(work.scope.clone());
-            self.done.blocked += tx.block_runnable(&work.scope, &full, MOVED_AT_ONCE)?;
-            return Ok(());
+        if self.room(tx, scope)? == 0 {
+            return self.full(tx, &work.scope);
         }
         match self.answers.passage(self.gates, &work, active.number, tx) {
             Passage::Open => {}
@@ -286,6 +281,14 @@ impl Step<'_> {
         Ok(())
     }
 
+    /// None of a full scope can start, so they all move, many at a time, and nobody walks past them.
+    fn full(&mut self, tx: &mut dyn Tx, scope: &ScopeName) -> Result<(), StoreError> {
+        self.room.insert(scope.clone(), 0);
+        let full = Blocker::ScopeFull(scope.clone());
+        self.done.blocked += tx.block_runnable(scope, &full, MOVED_AT_ONCE)?;
+        Ok(())
+    }
+
     /// Claims a parked attempt for its next turn, under the configuration that it is pinned to.
     fn resume(
         &mut self,
@@ -332,8 +335,8 @@ impl Step<'_> {
     fn hold(&mut self, tx: &mut dyn Tx, work: &Work, hold: Hold) -> Result<(), StoreError> {
         let next = work.clone().hold(hold).expect("a runnable Work can be held");
         tx.update_work(&next, work)?;
+        self.done.held += u64::from(next.hold.is_some_and(|hold| hold.because == HoldReason::Budget));
         self.done.blocked += 1;
-        self.done.held += 1;
         room_freed(tx, &work.scope, 1)?;
         budget::offer(tx, &work.scope)?;
         Ok(())

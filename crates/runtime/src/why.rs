@@ -111,8 +111,17 @@ pub struct LedTo {
 /// [`StoreError`] when the store fails.
 pub fn led_to(tx: &mut dyn Snapshot, link: &Link) -> Result<LedTo, StoreError> {
     let mut led = LedTo::default();
-    let routed = link.checkpoint.as_ref().filter(|done| done.outcome == CheckpointOutcome::Routed);
-    let Some(id) = routed.and_then(|done| done.work) else { return Ok(led) };
+    let Some(checkpoint) = &link.checkpoint else { return Ok(led) };
+    let reached = match (checkpoint.outcome, &link.event.key) {
+        (CheckpointOutcome::Routed, _) => checkpoint.work,
+        // No route took it, and a Work may have begun to wait for it afterwards.
+        (CheckpointOutcome::Unmatched, Some(key)) => tx.key_owner(key)?,
+        (CheckpointOutcome::Unmatched, None)
+        | (CheckpointOutcome::Dropped | CheckpointOutcome::Terminal | CheckpointOutcome::Quarantined, _) => {
+            None
+        }
+    };
+    let Some(id) = reached else { return Ok(led) };
     let Some(input) = tx.input(id, link.event.sequence)? else { return Ok(led) };
     match input.consumed_by {
         Some(run) => led.run = tx.execution(run)?,

@@ -10,6 +10,7 @@ pub(crate) mod coordination;
 mod event;
 mod route;
 mod work;
+mod standing;
 mod input;
 mod execution;
 mod timer;

@@ -93,6 +93,11 @@ mod postgres {
     }
 
     #[test]
+    fn resumed_execution_belongs_to_the_host_that_resumes_it() {
+        crate::nodes::resumed_execution_belongs_to_the_host_that_resumes_it();
+    }
+
+    #[test]
     fn inline_callers_wait() {
         crate::nodes::inline_callers_wait();
     }

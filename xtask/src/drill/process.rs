@@ -22,27 +22,40 @@ pub(super) struct Process {
 impl Process {
     /// Whether it is a launcher, which stands between the daemon and a command.
     pub(super) fn is_launcher(&self) -> bool {
-        self.arguments.get(1).is_some_and(|argument| argument == LAUNCHER_ARGUMENT)
+        is_launcher(&self.arguments)
     }
 }
 
-/// Everything that runs of a home's runs.
+/// What the shell executor keeps ahead of runs lies in folders that are called so.
+pub(super) const AHEAD: &str = ".ahead-";
+
+/// Everything that runs of a home's runs. A launcher has no mark; it lies in the directory of its run, unless it
+/// waits for one.
 pub(super) fn of_home(home: &Path) -> Vec<Process> {
-    let home = home.as_os_str().as_encoded_bytes();
-    all(|environment, _arguments| {
-        environment
+    let mark = home.as_os_str().as_encoded_bytes();
+    all(|pid, environment, arguments| {
+        let is_marked = environment
             .split(|byte| *byte == 0)
-            .any(|variable| variable.strip_prefix(MARK).is_some_and(|mark| mark.starts_with(home)))
+            .any(|variable| variable.strip_prefix(MARK).is_some_and(|value| value.starts_with(mark)));
+        let is_there = || {
+            fs::read_link(format!("/proc/{pid}/cwd"))
+                .is_ok_and(|place| place.starts_with(home) && !place.to_string_lossy().contains(AHEAD))
+        };
+        is_marked || (is_launcher(arguments) && is_there())
     })
 }
 
 /// Everything that has this text in an argument, whatever its environment.
 pub(super) fn with_argument(text: &str) -> Vec<Process> {
-    all(|_environment, arguments| arguments.iter().any(|argument| argument.contains(text)))
+    all(|_pid, _environment, arguments| arguments.iter().any(|argument| argument.contains(text)))
+}
+
+fn is_launcher(arguments: &[String]) -> bool {
+    arguments.get(1).is_some_and(|argument| argument == LAUNCHER_ARGUMENT)
 }
 
 /// A zombie has neither environment nor arguments, so it never counts.
-fn all(wanted: impl Fn(&[u8], &[String]) -> bool) -> Vec<Process> {
+fn all(wanted: impl Fn(u32, &[u8], &[String]) -> bool) -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let own = std::process::id();
     entries
@@ -52,7 +65,7 @@ fn all(wanted: impl Fn(&[u8], &[String]) -> bool) -> Vec<Process> {
         .filter_map(|pid| {
             let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
             let arguments = arguments(pid)?;
-            wanted(&environment, &arguments).then_some(Process { pid, arguments })
+            wanted(pid, &environment, &arguments).then_some(Process { pid, arguments })
         })
         .collect()
 }

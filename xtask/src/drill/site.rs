@@ -147,7 +147,10 @@ impl Site {
     /// The folders of every attempt so far.
     pub(super) fn run_folders(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.home().join("runs"));
-        entries.map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+        let is_run = |path: &PathBuf| !path.to_string_lossy().contains(process::AHEAD);
+        entries
+            .map(|entries| entries.flatten().map(|entry| entry.path()).filter(is_run).collect())
+            .unwrap_or_default()
     }
 
     /// Ends whatever still runs of the drill's runs, and forgets its files.

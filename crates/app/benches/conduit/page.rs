@@ -33,6 +33,8 @@ pub(crate) async fn run(setting: &Setting, report: &mut Report) {
         ("page: the same, past 7 days", "/?span=7d", 100.0),
         ("page: the same, a search that finds nothing", "/?q=no+such+run", 100.0),
         ("page: the same, failed runs only", "/?state=failed", 100.0),
+        ("page: the list of Events, 10,000 in the store", "/events", 100.0),
+        ("page: the list of Works, each with 100 runs", "/work", 100.0),
         ("page: a run with a log of 100 MB", shown.as_str(), 300.0),
         ("page: the end of a log of 100 MB", log.as_str(), 300.0),
     ] {

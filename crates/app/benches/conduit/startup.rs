@@ -1,4 +1,4 @@
-//! Starting with a long past: a million Events and ten thousand live Works behind it.
+//! Starting with a long past: a million Events behind it, and a hundred thousand Works that wait.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::figure::{Goal, Report};
 use crate::http::Daemon;
 
 const EVENTS: i64 = 1_000_000;
-const LIVE_WORKS: i64 = 10_000;
+const PARKED_WORKS: i64 = 100_000;
 
 pub(crate) async fn run(setting: &Setting, report: &mut Report) {
     let home = setting.fresh("start");
@@ -19,7 +19,13 @@ pub(crate) async fn run(setting: &Setting, report: &mut Report) {
     let start = Instant::now();
     let daemon = Daemon::again(&home).await;
     let ready = start.elapsed().as_secs_f64();
-    report.add("start: ready, 1,000,000 events behind it", ready, "s", None, Goal::AtMost(1.0));
+    report.add(
+        "start: ready, 1,000,000 events and 100,000 parked Works behind it",
+        ready,
+        "s",
+        None,
+        Goal::AtMost(1.0),
+    );
     report.add("start: resident memory", daemon.resident_mb(), "MB", None, Goal::AtMost(120.0));
 
     let mut tasks = Vec::new();
@@ -60,9 +66,21 @@ fn fill(path: &Path) {
          FROM number",
         "INSERT INTO checkpoint (sequence, event, outcome, generation, at)
          SELECT 10000000 + i, 10000000 + i, 1, 1, 1700000000000000 + i FROM number",
-        "INSERT INTO work (id, scope, kind, lifecycle, state, queue, queued_at, failures, eligibility,
+        "INSERT INTO work (id, scope, kind, lifecycle, state, queue, queued_at, failures, eligibility, wait,
                 revision, attempts, created_at)
-         SELECT 10000000 + i, 'bench', 'match.keyed', 2, 0, 0, 1700000000000000, 0, 0, 1, 1, 1700000000000000
+         SELECT 10000000 + i, 'bench', 'match.keyed', 2, 2, 0, 1700000000000000, 0, 0, 10000000 + i, 1, 1,
+         1700000000000000 FROM number WHERE i <= ?2",
+        "INSERT INTO execution (id, work, scope, attempt, state, epoch, recovering, trigger, trigger_sequence,
+            binding, executor, generation, timeout, turn, cause, used, claimed_at, unstopped, host)
+         SELECT 10000000 + i, 10000000 + i, 'bench', 1, 3, 1, 0, 10000000 + i, 10000000 + i, 'bench', 'shell', 1,
+         3600000000, 1, 10000000 + i, 1000000, 1700000000000000, 0, 0 FROM number WHERE i <= ?2",
+        "INSERT INTO wait (id, work, scope, execution, keys, types, after_sequence, timer, timeout_at,
+            registered_at, state)
+         SELECT 10000000 + i, 10000000 + i, 'bench', 10000000 + i,
+         '[{\"source\":\"bench/past\",\"external_id\":\"thing-' || i || '\"}]', '[]', 10000000 + i,
+         10000000 + i, 4000000000000000 + i, 1700000000000000, 0 FROM number WHERE i <= ?2",
+        "INSERT INTO timer (id, kind, scope, work, wait, armed_at, due_at)
+         SELECT 10000000 + i, 1, 'bench', 10000000 + i, 10000000 + i, 1700000000000000, 4000000000000000 + i
          FROM number WHERE i <= ?2",
         "INSERT INTO work_key (source, external_id, work)
          SELECT 'bench/past', 'thing-' || i, 10000000 + i FROM number WHERE i <= ?2",
@@ -70,10 +88,10 @@ fn fill(path: &Path) {
     ];
     for statement in statements {
         let mut prepared = connection.prepare(statement).expect("the tables are as the store declares them");
-        let wanted = [EVENTS, LIVE_WORKS];
+        let wanted = [EVENTS, PARKED_WORKS];
         let parameters = &wanted[..prepared.parameter_count()];
         if statement.contains("?2") && !statement.contains("?1") {
-            prepared.raw_bind_parameter(2, LIVE_WORKS).expect("a parameter");
+            prepared.raw_bind_parameter(2, PARKED_WORKS).expect("a parameter");
             prepared.raw_execute().expect("rows are written");
         } else {
             prepared.execute(rusqlite::params_from_iter(parameters)).expect("rows are written");

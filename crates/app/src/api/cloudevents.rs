@@ -81,7 +81,9 @@ pub(crate) fn mode(parts: &Parts) -> Result<Option<Mode>, Failure> {
     if kind == STRUCTURED {
         Ok(Some(Mode::Structured))
     } else if kind.starts_with("application/cloudevents-batch") {
-        refused("batches are not taken; send each CloudEvent in a request of its own")
+        refused(
+            "batches of CloudEvents are not taken, since an answer is about one Event; send each in a request of its own",
+        )
     } else if kind.starts_with(FAMILY) {
         refused("CloudEvents are taken as `application/cloudevents+json`, or in binary mode")
     } else if parts.headers.keys().any(|name| name.as_str().starts_with(HEADER_PREFIX)) {

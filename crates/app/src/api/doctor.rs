@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::id::WaitId;
-use domain::store::{Snapshot, StoreError, WorkFilter};
+use domain::store::{Snapshot, StoreError, WaitFilter, WorkFilter};
 use domain::timer::{Timer, TimerKind};
+use domain::wait::Wait;
 use domain::work::{Queue, Work, WorkState};
 use extension::Secrets as _;
 
@@ -209,7 +209,7 @@ fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
     let stranded = tx.stranded(now, LOOKED_AT_MAX)?;
     let stranded = stranded.iter().map(|run| format!("{} on {}", run.execution, run.host)).collect();
     let (mut movers, mut looked_at) = (Vec::new(), 0);
-    for state in ["ready", "running", "waiting"] {
+    for state in ["ready", "running"] {
         let filter = WorkFilter { state: Some(state.to_owned()), ..WorkFilter::default() };
         for work in tx.works(&filter, LOOKED_AT_MAX)? {
             looked_at += 1;
@@ -217,6 +217,17 @@ fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
                 movers.push(format!("{}: {reason}", work.id));
             }
         }
+    }
+    // By their Waits, for there is an index of those that go on.
+    let active = WaitFilter { active: true, ..WaitFilter::default() };
+    for wait in tx.waits(&active, LOOKED_AT_MAX)? {
+        looked_at += 1;
+        let Some(work) = tx.work(wait.work)? else { continue };
+        let reason = match work.state.waits_for() {
+            Some(waits_for) if waits_for == wait.id => waits_for_nothing(tx, &wait, &work)?,
+            Some(_) | None => Some("it has a Wait and does not wait"),
+        };
+        movers.extend(reason.map(|reason| format!("{}: {reason}", work.id)));
     }
     Ok(Look { lanes, unstopped, stranded, movers, looked_at })
 }
@@ -236,21 +247,19 @@ fn stands_still(tx: &mut dyn Snapshot, work: &Work) -> Result<Option<&'static st
                 (run.lease.is_none() && run.outcome.is_none()).then_some("nobody speaks for its run")
             }
         },
-        (WorkState::Waiting { wait }, _) => waits_for_nothing(tx, wait, work)?,
-        (WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => None,
+        // Those are looked at by their Waits.
+        (WorkState::Waiting { .. } | WorkState::Completed | WorkState::Failed | WorkState::Cancelled, _) => {
+            None
+        }
     })
 }
 
 /// Why nothing will end the Wait of a Work.
 fn waits_for_nothing(
     tx: &mut dyn Snapshot,
-    wait: WaitId,
+    wait: &Wait,
     work: &Work,
 ) -> Result<Option<&'static str>, StoreError> {
-    let Some(wait) = tx.wait(wait)? else { return Ok(Some("its Wait is gone")) };
-    if !wait.state.is_active() {
-        return Ok(Some("its Wait has ended"));
-    }
     // A key brings it on, and a hold is an operator's.
     if !wait.keys.is_empty() || work.hold.is_some() {
         return Ok(None);

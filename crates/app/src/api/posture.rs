@@ -134,7 +134,8 @@ pub(crate) fn admit_address(parts: &Parts, peer: Peer, hosts: Option<&Hosts>) ->
         Peer::Tcp => host.and_then(|host| hosts.and_then(|hosts| hosts.place(host))),
     };
     place.ok_or_else(|| {
-        let detail = "the request's Host is not a name of this daemon; use the address that `status` shows";
+        let detail = "the request's Host is not a name of this daemon; use the address that `status` shows, or declare \
+                      the proxy with `public_hosts` and `behind_proxy`";
         Failure::new(ErrorCode::ForeignHost, detail).closing()
     })
 }

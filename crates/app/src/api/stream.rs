@@ -68,6 +68,12 @@ pub(crate) async fn open(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
     Ok(response)
 }
 
+/// The cursor of a stream that goes on from now; none when the store does not answer.
+pub(crate) async fn from_now(daemon: &Daemon) -> Option<String> {
+    let bounds = daemon.store().read("stream", |tx| tx.feed_bounds()).await.ok()?;
+    Some(query::cursor(Cursor::Feed, start(None, bounds).after.number()))
+}
+
 fn cancelled() -> CancellationToken {
     let token = CancellationToken::new();
     token.cancel();

@@ -36,6 +36,7 @@ mod browser_posture;
 mod shared;
 mod standard_webhooks;
 mod stream;
+mod waits;
 mod webhook;
 
 /// How long a fact may take to come true.
@@ -149,6 +150,11 @@ impl Executor for Fake {
             if request.config.get("fail").is_some() {
                 let code = Some("exit_status".to_owned());
                 return Ok(TurnResult { code, exit_status: Some(3), ..TurnResult::of(Outcome::Failed) });
+            }
+            // Once: the turn that follows a Wait completes.
+            let woken = request.inputs.iter().any(|input| input.event.event_type.as_str() != "wait.please");
+            if let Some(wait) = request.config.get("wait").filter(|_wait| !woken) {
+                return Ok(TurnResult::waiting(serde_json::from_value(wait.clone()).unwrap()));
             }
             let artifacts = vec![Artifact { path: "out/report.html".to_owned(), bytes: 21 }];
             Ok(TurnResult {

@@ -2,7 +2,6 @@
 
 use domain::event::{Event, Key};
 use domain::execution::Execution;
-use domain::lane::LaneBlock;
 use domain::outcome::{Artifact, TurnResult, Usage};
 use domain::route::Checkpoint;
 use domain::time::Timestamp;
@@ -218,6 +217,9 @@ pub(crate) struct WorkBody {
     /// Why it does not start, until an operator releases it.
     #[serde(default)]
     pub(crate) hold: Option<HoldBody>,
+    /// What moves it next, in one sentence. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
     pub(crate) created_at: String,
     pub(crate) ended_at: Option<String>,
     pub(crate) keys: Vec<KeyBody>,
@@ -264,6 +266,7 @@ impl WorkBody {
             retry: RetryBody::of(work.eligibility),
             wait: None,
             hold: work.hold.as_ref().map(HoldBody::from),
+            next: None,
             created_at: work.created_at.to_string(),
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),
@@ -299,6 +302,12 @@ pub(crate) struct RunBody {
     /// The failed run that it repeats.
     #[serde(default)]
     pub(crate) retry_of: Option<String>,
+    /// Which of its turns this is: it goes on with the next one when what it waited for comes.
+    #[serde(default)]
+    pub(crate) turn: i64,
+    /// The Event that began this turn, of any but the first.
+    #[serde(default)]
+    pub(crate) woken_by: Option<String>,
     pub(crate) epoch: i64,
     /// `launching`, `running`, `completed`, `handoff`, `failed` or `cancelled`.
     pub(crate) state: String,
@@ -348,6 +357,8 @@ impl RunBody {
             keys: keys.iter().map(KeyBody::from).collect(),
             attempt: execution.attempt.number(),
             retry_of: execution.retry_of.map(|failed| failed.to_string()),
+            turn: execution.turn.number,
+            woken_by: execution.turn.resumed_by.map(|event| event.to_string()),
             epoch: execution.epoch.number(),
             state: execution.state.as_str().to_owned(),
             trigger: TriggerBody {
@@ -392,28 +403,6 @@ pub(crate) struct WhyBody {
     pub(crate) blocked: Vec<LaneBody>,
     /// The whole story, a sentence a line.
     pub(crate) sentences: Vec<String>,
-}
-
-/// A lane that stands still.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct LaneBody {
-    pub(crate) event: String,
-    pub(crate) code: String,
-    pub(crate) reason: String,
-    pub(crate) tries: i64,
-    pub(crate) next_try_at: String,
-}
-
-impl From<&LaneBlock> for LaneBody {
-    fn from(block: &LaneBlock) -> Self {
-        Self {
-            event: block.event.to_string(),
-            code: block.code.to_string(),
-            reason: block.reason.clone(),
-            tries: block.tries,
-            next_try_at: block.blocked_until.to_string(),
-        }
-    }
 }
 
 /// An RFC 9457 problem.

@@ -17,6 +17,7 @@ use super::resolve;
 use super::server::{Answer, Asked, json, read};
 use super::wire::{AcceptedBody, AgainBody, CancelledBody, Page, PendingInputBody, WaitBody, WorkBody};
 use crate::daemon::Daemon;
+use crate::view;
 
 /// The most pending inputs that are named.
 const PENDING_MAX: u32 = 200;
@@ -95,6 +96,7 @@ pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<WorkBody, Failure
             inputs.push(PendingInputBody::new(input, &event));
         }
         body.pending_inputs = Some(inputs);
+        body.next = Some(view::work::mover(&body));
         Ok(body)
     })
     .await

@@ -34,11 +34,12 @@ pub(crate) struct Daemon {
     /// The address that webhooks are sent to, or `off`. Default 127.0.0.1:7718.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) webhook_listen: Option<String>,
-    /// Host names that webhooks may be addressed to, besides the listener's own address.
+    /// Host names that webhooks may be addressed to, besides the listener's own address; with `behind_proxy` the
+    /// interface and the page as well. Links name the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) public_hosts: Vec<String>,
-    /// Whether a proxy that speaks TLS stands before the listeners. Without one they only listen on loopback
-    /// addresses.
+    /// Whether a proxy that speaks TLS stands before both listeners. Without one they only listen on loopback
+    /// addresses, and the page is for this machine alone.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) behind_proxy: bool,
 }

@@ -94,7 +94,12 @@ impl Plan {
                 format!("the webhook listener moves to {}", address(&after.webhook_listen))
             }),
             ("public_hosts", before.public_hosts != after.public_hosts, {
-                "webhooks may be addressed to other hosts".to_owned()
+                if after.behind_proxy {
+                    "webhooks and the page may be addressed to other hosts"
+                } else {
+                    "webhooks may be addressed to other hosts"
+                }
+                .to_owned()
             }),
             ("behind_proxy", before.behind_proxy != after.behind_proxy, {
                 let stands = if after.behind_proxy { "stands" } else { "no longer stands" };

@@ -251,9 +251,9 @@ async fn listen(
     // From here on nothing fails, so this is a start; one that failed leaves what the last one said.
     note_start(daemon).await?;
 
-    // Behind a proxy the API is addressed by the proxy's names; otherwise only by the machine's own.
-    let is_open = !api.1.ip().is_loopback();
-    let proxied = if is_open { listeners.public_hosts.clone() } else { Vec::new() };
+    // Behind a declared proxy the API is addressed by the proxy's names as well; otherwise only by the machine's own,
+    // since names that are there for webhooks alone open nothing else.
+    let proxied = if listeners.behind_proxy { listeners.public_hosts.clone() } else { Vec::new() };
     let inside = Arc::new(Server::new(Arc::clone(daemon), None));
     daemon.spawn(listener::serve(daemon.listening(), Socket::Unix(unix), Service::Api(inside)));
     let (hosts, origin) = Hosts::with_page(api.1, proxied, daemon.page.name());

@@ -86,6 +86,8 @@ pub(super) struct Frame {
     pub(super) zone: String,
     /// When the page was made.
     pub(super) now: String,
+    /// From where the change feed goes on behind it.
+    pub(super) cursor: Option<String>,
 }
 
 impl Frame {
@@ -122,6 +124,7 @@ impl Frame {
             edited: false,
             zone: visit.reader.clock.zone(),
             now: visit.reader.clock.now().to_string(),
+            cursor: visit.cursor.clone(),
         }
     }
 

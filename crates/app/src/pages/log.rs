@@ -12,7 +12,7 @@ use crate::api::query::Query;
 use crate::api::runs::{self, LOG_BYTES_MAX, Output};
 use crate::api::server::Answer;
 use crate::view;
-use crate::view::log::{Keep, LINES_MAX, Line, Piece, Raw};
+use crate::view::log::{Keep, Line, Piece, Raw, WEIGHT_BESIDE_MAX, WEIGHT_MAX};
 
 /// Bytes of output that a page shows.
 const PIECE_BYTES: usize = 48 << 10;
@@ -24,12 +24,12 @@ const BEFORE_BYTES: u64 = 4 << 10;
 const COUNTED_BYTES_MAX: u64 = 4 << 20;
 /// Bytes at the end of the output in which a failure is looked for.
 const SEARCHED_BYTES: usize = 256 << 10;
-/// Lines at the end of the output in which a failure is looked for.
-const SEARCHED_LINES: usize = 20_000;
+/// The most bytes that its lines are in memory for that, about. Nothing of them is shown.
+const SEARCHED_WEIGHT: usize = 4 << 20;
 
 /// Which piece of the output is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Window {
+enum Window {
     /// The last one.
     End,
     /// The one that begins there.
@@ -42,7 +42,7 @@ pub(super) enum Window {
 #[derive(Debug, Clone, Copy)]
 struct Bound {
     bytes: usize,
-    lines: usize,
+    weight: usize,
 }
 
 /// A piece of output, ready to be shown.
@@ -63,8 +63,8 @@ impl Shown {
     ///
     /// # Errors
     /// `log_unavailable`.
-    pub(super) async fn read(output: &Output, window: Window, bytes: usize) -> Result<Self, Failure> {
-        let (mut piece, size) = piece(output, window, Bound { bytes, lines: LINES_MAX }).await?;
+    async fn read(output: &Output, window: Window, bound: Bound) -> Result<Self, Failure> {
+        let (mut piece, size) = piece(output, window, bound).await?;
         let is_numbered = piece.from <= COUNTED_BYTES_MAX;
         if is_numbered {
             let before = lines_before(output, piece.from).await?;
@@ -83,7 +83,7 @@ impl Shown {
         if !output.is_of_failure() {
             return Ok(self);
         }
-        let bound = Bound { bytes: SEARCHED_BYTES, lines: SEARCHED_LINES };
+        let bound = Bound { bytes: SEARCHED_BYTES, weight: SEARCHED_WEIGHT };
         let (mut searched, _size) = piece(output, Window::End, bound).await?;
         let Some(anchor) = searched.mark_failure() else { return Ok(self) };
         let hits: Vec<u64> = searched.lines.iter().filter(|line| line.hit).map(|line| line.at).collect();
@@ -159,7 +159,7 @@ async fn piece(output: &Output, window: Window, bound: Bound) -> Result<(Piece, 
         from: log.from + before.len() as u64,
         more: read < log.size,
         live: !output.is_whole(),
-        lines_max: bound.lines,
+        weight_max: bound.weight,
     };
     Ok((view::log::piece(&raw, keep), log.size))
 }
@@ -209,7 +209,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         Some(_other) => return Err(Failure::bad("`view` is `page` or `part`")),
     };
     let output = Output::of(&visit.daemon, visit.asked.id()).await?;
-    let log = Shown::read(&output, window, bytes).await?;
+    let log = Shown::read(&output, window, Bound { bytes, weight: WEIGHT_MAX }).await?;
     if is_part {
         return part(&log);
     }
@@ -244,7 +244,8 @@ fn part(log: &Shown) -> Answer {
 /// `log_unavailable`, and what reading the store answers.
 pub(super) async fn last(visit: &Visit, run: &str) -> Result<Shown, Failure> {
     let output = Output::of(&visit.daemon, run).await?;
-    Shown::read(&output, Window::End, PIECE_BYTES).await?.with_failure(&output).await
+    let bound = Bound { bytes: PIECE_BYTES, weight: WEIGHT_BESIDE_MAX };
+    Shown::read(&output, Window::End, bound).await?.with_failure(&output).await
 }
 
 /// Sends the whole output as a file.

@@ -20,6 +20,9 @@ use crate::view::said::{self, Part};
 use crate::view::why::{Kind, Step, Stub, WhyParts, story};
 use crate::view::{self, run, time};
 
+/// Inputs of each kind that are shown, and stubs beside a step. The Events' own page has all of them.
+const LISTED_MAX: usize = 20;
+
 /// What need not be escaped in a path.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -40,8 +43,8 @@ struct Shows {
     times: Vec<(&'static str, Moment)>,
     usage: Vec<(String, String)>,
     deadline: Option<Meter>,
-    consumed: Vec<Input>,
-    pending: Vec<Input>,
+    consumed: Inputs,
+    pending: Inputs,
     artifacts: Vec<File>,
     log: Option<Shown>,
     /// Why there is no log.
@@ -61,6 +64,8 @@ struct Told {
     at: Option<Moment>,
     says: Vec<Vec<Part>>,
     stubs: Vec<(Look, Vec<Part>)>,
+    /// How many stubs are not shown.
+    stubs_more: usize,
 }
 
 /// How much of something bounded is used.
@@ -69,6 +74,13 @@ struct Meter {
     said: String,
     percent: u64,
     is_near: bool,
+}
+
+/// Inputs, the first of them shown.
+#[derive(Debug)]
+struct Inputs {
+    shown: Vec<Input>,
+    count: usize,
 }
 
 #[derive(Debug)]
@@ -118,8 +130,8 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         times: times(&run, clock),
         usage: usage(&run),
         deadline: deadline(&run, clock),
-        consumed: inputs.iter().map(|input| Input::consumed(input, &run, clock)).collect(),
-        pending: pending.iter().map(|input| Input::pending(input, clock)).collect(),
+        consumed: Inputs::of(&inputs, |input| Input::consumed(input, &run, clock)),
+        pending: Inputs::of(&pending, |input| Input::pending(input, clock)),
         artifacts: files(&run),
         log,
         silence,
@@ -136,6 +148,10 @@ fn told(why: &WhyBody, clock: &Clock) -> Vec<Told> {
     let beside = beside.unwrap_or_else(|| steps.len().saturating_sub(1));
     if let Some(step) = steps.get_mut(beside) {
         step.stubs.extend(story.beside.into_iter().map(|other| stub(other, clock)));
+    }
+    for step in &mut steps {
+        step.stubs_more = step.stubs.len().saturating_sub(LISTED_MAX);
+        step.stubs.truncate(LISTED_MAX);
     }
     steps
 }
@@ -167,6 +183,7 @@ impl Told {
             depth: step.depth,
             at: step.at.map(|at| clock.moment(&at)),
             stubs: step.stubs.into_iter().map(|other| stub(other, clock)).collect(),
+            stubs_more: 0,
         }
     }
 
@@ -212,6 +229,16 @@ fn files(run: &RunBody) -> Vec<File> {
         size: run::bytes(artifact.bytes),
     };
     run.artifacts.iter().map(file).collect()
+}
+
+impl Inputs {
+    fn of<T>(all: &[T], shown: impl Fn(&T) -> Input) -> Self {
+        Self { shown: all.iter().take(LISTED_MAX).map(shown).collect(), count: all.len() }
+    }
+
+    fn more(&self) -> usize {
+        self.count - self.shown.len()
+    }
 }
 
 impl Input {

@@ -8,6 +8,7 @@ mod emit;
 mod work;
 mod run;
 mod runs;
+mod weight;
 
 use crate::api::tests::sessions::Browser;
 use crate::api::tests::{Reply, TestDaemon};

@@ -42,8 +42,10 @@ pub(super) async fn read(visit: &Visit) -> Result<Card, Failure> {
     let mut body = timeline::find(&visit.daemon, span, ROWS_MAX).await?;
     if visit.asked.query.text("span").is_none() && is_recent(&body, visit.reader.clock.now()) {
         // What a newcomer sees of a day is one full hour of it.
-        span = Span::Hour;
-        body = timeline::find(&visit.daemon, span, ROWS_MAX).await?;
+        let hour = timeline::find(&visit.daemon, Span::Hour, ROWS_MAX).await?;
+        if !body.cut && works(&hour) == works(&body) {
+            (span, body) = (Span::Hour, hour);
+        }
     }
     let spans = Span::ALL.into_iter().map(|other| Choice {
         name: short(other),
@@ -57,11 +59,16 @@ pub(super) async fn read(visit: &Visit) -> Result<Card, Failure> {
     })
 }
 
-/// Whether everything began within the last hour.
+/// How many Works ran.
+const fn works(body: &TimelineBody) -> usize {
+    body.rows.len() + body.more
+}
+
+/// Whether everything that is shown began within the last hour.
 fn is_recent(body: &TimelineBody, now: Timestamp) -> bool {
     let mut runs = body.rows.iter().flat_map(|row| &row.runs);
     let recent = |at: &str| Timestamp::parse(at).is_ok_and(|at| now.since(at) < HOUR);
-    body.more == 0 && body.downtimes.is_empty() && runs.all(|run| recent(&run.started_at))
+    body.downtimes.is_empty() && runs.all(|run| recent(&run.started_at))
 }
 
 /// The same list with another span.

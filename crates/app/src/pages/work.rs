@@ -24,6 +24,8 @@ use crate::view::{run, time};
 const DELIVERY: &str = "delivery_id";
 /// How many of its runs are shown.
 const RUNS_SHOWN: &str = "50";
+/// How many of its pending inputs are shown.
+const INPUTS_SHOWN: usize = 50;
 
 #[derive(Debug, Template)]
 #[template(path = "work.html")]
@@ -51,6 +53,8 @@ struct Shown {
     attempts: i64,
     runs: Vec<Attempt>,
     inputs: Vec<Input>,
+    /// How many wait for its next run.
+    pending: usize,
     /// How many of its runs are not shown.
     more: i64,
     command: String,
@@ -92,6 +96,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
     let asked = Query::of(&[("work", &body.id), ("limit", RUNS_SHOWN)]);
     let runs = runs::find(&visit.daemon, &asked).await?;
     let clock = &visit.reader.clock;
+    let inputs = body.pending_inputs.as_deref().unwrap_or_default();
     let name = body.keys.first().map_or_else(|| body.id.clone(), |key| spelled(&view::key(key)));
     html::page(&Shown {
         frame: Frame::read(visit, Place::Work).await?,
@@ -108,7 +113,8 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         ended: body.ended_at.as_deref().map(|at| clock.moment(at)),
         attempts: body.attempts,
         runs: runs.items.iter().map(|run| Attempt::new(run, visit)).collect(),
-        inputs: body.pending_inputs.iter().flatten().map(|input| Input::new(input, visit)).collect(),
+        inputs: inputs.iter().take(INPUTS_SHOWN).map(|input| Input::new(input, visit)).collect(),
+        pending: inputs.len(),
         more: body.attempts.saturating_sub(i64::try_from(runs.items.len()).unwrap_or(i64::MAX)),
         command: format!("open-conduit work show {}", body.id),
         id: body.id,

@@ -19,7 +19,7 @@ use crate::view::work::WorkRow;
 pub(super) const QUERY: [&str; 7] =
     ["cursor", "key", "key_source", "key_external_id", "scope", "kind", "state"];
 /// Where a Work may be.
-const STATES: [&str; 5] = ["ready", "running", "completed", "failed", "cancelled"];
+const STATES: [&str; 6] = ["ready", "running", "waiting", "completed", "failed", "cancelled"];
 
 #[derive(Debug, Template)]
 #[template(path = "works.html")]

@@ -7,10 +7,21 @@ mod screen;
 
 use screen::Screen;
 
-/// The most lines that a page shows. A file of empty lines would fill it with very many of them.
-pub(crate) const LINES_MAX: usize = 2000;
+/// The most bytes of markup for the lines of a page of their own. Output that is full of colors, of `<` or of empty
+/// lines needs many times the bytes that it has itself.
+pub(crate) const WEIGHT_MAX: usize = 96_000;
+/// The same where much else is on the page.
+pub(crate) const WEIGHT_BESIDE_MAX: usize = 48_000;
 /// The most lines that are marked as the failure.
 const FAILURE_LINES_MAX: usize = 20;
+/// Bytes of markup around a line, with all that it may have, and for each digit of its place.
+const LINE_WEIGHT: (usize, usize) = (150, 3);
+/// Bytes of markup that say how much of a line is not shown.
+const CLIPPED_WEIGHT: usize = 100;
+/// Bytes of markup around a text in a style, beside its name.
+const SPAN_WEIGHT: usize = 22;
+/// Bytes of a letter that markup has a meaning for, such as `<`.
+const ESCAPED_WEIGHT: usize = 5;
 
 /// Bytes of a run's output, as they were read.
 #[derive(Debug, Clone, Copy)]
@@ -25,8 +36,8 @@ pub(crate) struct Raw<'a> {
     pub(crate) more: bool,
     /// Whether the last line may still grow.
     pub(crate) live: bool,
-    /// The most lines that are wanted.
-    pub(crate) lines_max: usize,
+    /// The most bytes of markup that are wanted for its lines. One line is given whatever it needs.
+    pub(crate) weight_max: usize,
 }
 
 /// Which end of a piece its reader came for. The other end gives way.
@@ -86,12 +97,33 @@ impl Line {
         format!("b{}", self.at)
     }
 
+    /// About how many bytes of markup a page needs for it, and hardly less than it does.
+    pub(crate) fn weight(&self) -> usize {
+        let (line, digit) = LINE_WEIGHT;
+        let digits = self.at.checked_ilog10().unwrap_or_default() as usize + 1;
+        let clipped = if self.clipped > 0 { CLIPPED_WEIGHT } else { 0 };
+        line + digit * digits + clipped + self.spans.iter().map(Span::weight).sum::<usize>()
+    }
+
     /// How clearly it tells of a failure.
     fn failure(&self) -> Option<Clarity> {
         let first = self.spans.iter().find(|span| !span.text.trim().is_empty());
         let is_red = |span: &Span| span.class.split(' ').any(|name| matches!(name, "a-red" | "a-bright-red"));
         if first.is_some_and(is_red) { Some(Clarity::Clear) } else { says_failure(&self.text()) }
     }
+}
+
+impl Span {
+    /// Bytes of markup that it needs.
+    fn weight(&self) -> usize {
+        let around = if self.class.is_empty() { 0 } else { SPAN_WEIGHT + self.class.len() };
+        around + self.text.chars().map(letter_weight).sum::<usize>()
+    }
+}
+
+/// Bytes of markup that a letter needs.
+const fn letter_weight(letter: char) -> usize {
+    if matches!(letter, '<' | '>' | '&' | '"' | '\'') { ESCAPED_WEIGHT } else { letter.len_utf8() }
 }
 
 /// How clearly a line tells of a failure.
@@ -167,18 +199,31 @@ pub(crate) fn piece(raw: &Raw<'_>, keep: Keep) -> Piece {
             next = last.at;
         }
     }
-    let over = lines.len().saturating_sub(raw.lines_max);
-    if over > 0 {
-        match keep {
-            Keep::First => {
-                next = lines[raw.lines_max].at;
-                lines.truncate(raw.lines_max);
+    match keep {
+        Keep::First => {
+            let fits = fitting(lines.iter(), raw.weight_max);
+            if let Some(over) = lines.get(fits) {
+                next = over.at;
             }
-            Keep::Last => drop(lines.drain(..over)),
+            lines.truncate(fits);
+        }
+        Keep::Last => {
+            let fits = fitting(lines.iter().rev(), raw.weight_max);
+            drop(lines.drain(..lines.len().saturating_sub(fits)));
         }
     }
     let from = lines.first().map_or(raw.from + begin as u64, |line| line.at);
     Piece { lines, from, next }
+}
+
+/// How many of these lines there is room for. There is always room for one.
+fn fitting<'l>(lines: impl Iterator<Item = &'l Line>, weight_max: usize) -> usize {
+    let mut weight = 0;
+    let fits = lines.take_while(|line| {
+        weight += line.weight();
+        weight <= weight_max
+    });
+    fits.count().max(1)
 }
 
 /// Where the last whole line of bytes ends; with none, where their last whole character does.

@@ -72,6 +72,9 @@ pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
         fields.push(Field::new("exit status", status.to_string()));
     }
     fields.push(Field::new("work", format!("{} ({}), attempt {}", run.work, run.work_kind, run.attempt)));
+    if let Some(event) = &run.woken_by {
+        fields.push(Field::new("turn", format!("{}, begun by {event}", run.turn)));
+    }
     fields.push(Field::new("scope", run.scope.as_str()));
     fields.extend(run.keys.iter().map(|key| Field::new("key", super::key(key))));
     let trigger = &run.trigger;

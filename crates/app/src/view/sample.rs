@@ -83,6 +83,8 @@ pub(super) fn run() -> RunBody {
         keys: vec![KeyBody { source: "hook/ci".to_owned(), external_id: "build/7".to_owned() }],
         attempt: 2,
         retry_of: None,
+        turn: 1,
+        woken_by: None,
         epoch: 2,
         state: "failed".to_owned(),
         trigger: TriggerBody {

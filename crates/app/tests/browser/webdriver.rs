@@ -38,7 +38,13 @@ pub(super) fn command(port: u16, method: &str, path: &str, body: Option<&Value>)
     }
 }
 
-fn exchange(port: u16, method: &str, path: &str, body: Option<&Value>) -> std::io::Result<Vec<u8>> {
+/// Sends a command and gives the bytes of the answer, whatever they say.
+pub(super) fn exchange(
+    port: u16,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> std::io::Result<Vec<u8>> {
     let body = body.map(Value::to_string).unwrap_or_default();
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;

@@ -1,7 +1,7 @@
 //! The daemon's side of a launch: start a launcher, hear which processes are held, say go, and wait.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use extension::RunError;
 use launcher::directory::SegmentDirectory;
-use launcher::process::{Identity, MARK_VARIABLE};
+use launcher::process::{Identity, wait_readable};
 use launcher::wire::{GO, Hello, LAUNCH, Plan};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
@@ -106,17 +106,18 @@ pub(super) struct Idle {
     running: Running,
 }
 
-/// Starts a launcher in a segment's directory, which may still be filled while the launcher gets ready.
+/// Starts a launcher in the directory of a launch. It gets ready before it is told what for, and waits for that no
+/// longer than `ahead`.
 pub(super) fn start(
     binary: &Path,
     directory: &SegmentDirectory,
-    mark: &str,
+    ahead: Duration,
     abandoned: &Abandoned,
 ) -> Result<Idle, RunError> {
     abandoned.sweep();
     let (socket, theirs) = UnixStream::pair().map_err(failed)?;
     socket.set_read_timeout(Some(HELLO_TIME_MAX)).map_err(failed)?;
-    let child = spawn(binary, directory, mark, theirs).map_err(failed)?;
+    let child = spawn(binary, directory, ahead, theirs).map_err(failed)?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // From here on the child is collected whatever happens; not being collected yet, its pid is still its own.
     let child = LauncherChild { child: Some(child), abandoned: abandoned.clone() };
@@ -126,23 +127,56 @@ pub(super) fn start(
 }
 
 impl Idle {
-    /// Has the command prepared and held. It blocks for the time two small programs need to start.
-    pub(super) fn hold(self, plan: &Plan) -> Result<Held, RunError> {
+    /// Whether it waits for a plan. Until it has one it says nothing, so whatever can be read is its end.
+    pub(super) fn is_waiting(&self) -> bool {
+        wait_readable(&[self.socket.as_fd()], Some(Duration::ZERO)).is_ok_and(|readable| !readable[0])
+    }
+
+    /// Has the command prepared and held. It blocks for the time a small program may need to start.
+    ///
+    /// # Errors
+    /// When the launcher went away before it held anything, or cannot hold this.
+    pub(super) fn hold(self, plan: &Plan) -> Result<Held, NotHeld> {
         let Self { mut socket, running } = self;
-        plan.write(&mut socket).map_err(failed)?;
-        match Hello::read(&mut socket).map_err(failed)? {
+        plan.write(&mut socket).map_err(NotHeld::Gone)?;
+        match Hello::read(&mut socket).map_err(NotHeld::Gone)? {
             Hello::Held { launcher, command } => Ok(Held { launcher, command, socket, running }),
-            Hello::Failed { reason } => Err(RunError::Failed { code: super::SPAWN_FAILED, reason }),
+            Hello::Failed { reason } => Err(NotHeld::Refused { reason }),
+        }
+    }
+}
+
+/// Why a launcher holds nothing. Nothing was started: the word to begin was never given.
+#[derive(Debug)]
+pub(super) enum NotHeld {
+    /// It did not answer.
+    Gone(io::Error),
+    /// It answered that it cannot.
+    Refused {
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+impl From<NotHeld> for RunError {
+    fn from(error: NotHeld) -> Self {
+        match error {
+            NotHeld::Gone(error) => failed(error),
+            NotHeld::Refused { reason } => Self::Failed { code: super::SPAWN_FAILED, reason },
         }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the shell executor is what starts launchers")]
-fn spawn(binary: &Path, directory: &SegmentDirectory, mark: &str, socket: UnixStream) -> io::Result<Child> {
+fn spawn(
+    binary: &Path,
+    directory: &SegmentDirectory,
+    ahead: Duration,
+    socket: UnixStream,
+) -> io::Result<Child> {
     Command::new(binary)
-        .arg(LAUNCH)
+        .args([LAUNCH, &ahead.as_millis().to_string()])
         .env_clear()
-        .env(MARK_VARIABLE, mark)
         .current_dir(directory.path())
         .stdin(OwnedFd::from(socket))
         .stdout(Stdio::null())

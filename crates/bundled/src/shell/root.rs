@@ -4,6 +4,8 @@
 //! ```text
 //! <root>/<execution id>/          0700
 //!   e<epoch>/                     one for each launch; an attempt that started nothing may be launched again
+//! <root>/.ahead-<pid>-<start>/    what that daemon has made ahead of launches to come
+//!   <executor>/<number>/
 //! ```
 
 use std::fs::{self, DirBuilder};
@@ -13,6 +15,10 @@ use std::path::{Path, PathBuf};
 
 use extension::{Epoch, ExecutionId};
 use launcher::directory::SegmentDirectory;
+use launcher::process::Identity;
+
+/// How the names begin of what daemons make ahead.
+const AHEAD: &str = ".ahead-";
 
 /// The directory that holds one directory for each Execution.
 #[derive(Debug, Clone)]
@@ -24,6 +30,28 @@ impl Root {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         // Resolved once, so that later comparisons of resolved paths hold.
         Ok(Self(fs::canonicalize(path)?))
+    }
+
+    /// Where this daemon makes directories ahead, existing or not.
+    pub(super) fn ahead(&self, daemon: Identity) -> PathBuf {
+        self.0.join(format!("{AHEAD}{}-{}", daemon.pid, daemon.start))
+    }
+
+    /// Deletes what daemons made ahead that live no more.
+    pub(super) fn remove_abandoned(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some((pid, start)) = name.to_str().and_then(|name| name.strip_prefix(AHEAD)?.split_once('-'))
+            else {
+                continue;
+            };
+            let (Ok(pid), Ok(start)) = (pid.parse(), start.parse()) else { continue };
+            if (Identity { pid, start }).open()?.is_none() {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// The directory of one Execution, existing or not. Its path is also the Execution's mark: ids repeat
@@ -73,9 +101,27 @@ impl Root {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use extension::{Epoch, ExecutionId};
+    use launcher::process::Identity;
 
     use super::Root;
+
+    #[test]
+    fn what_a_dead_daemon_made_ahead_is_removed_and_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let root = Root::open(home.path()).unwrap();
+        let own = Identity::of(i32::try_from(std::process::id()).unwrap()).unwrap();
+        let dead = Identity { start: own.start + 1, ..own };
+        for daemon in [own, dead] {
+            fs::create_dir_all(root.ahead(daemon).join("0")).unwrap();
+        }
+        let run = root.segment(ExecutionId::from_number(7), Epoch::FIRST);
+        run.create().unwrap();
+        root.remove_abandoned().unwrap();
+        assert!(root.ahead(own).exists() && !root.ahead(dead).exists() && run.path().exists());
+    }
 
     #[test]
     fn create_refuses_a_second_launch_of_one_authority() {

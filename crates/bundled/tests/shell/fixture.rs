@@ -94,7 +94,7 @@ impl Home {
         String::from_utf8(self.executor.log(request).await.unwrap().bytes).unwrap()
     }
 
-    /// The pids of everything that carries the attempt's mark.
+    /// The pids of everything that carries the attempt's mark, and of launchers in its directory.
     pub(crate) fn marked(&self) -> Vec<i32> {
         let directory = fs::canonicalize(self.root()).unwrap().join(RUN.to_string());
         let mark = format!("OPEN_CONDUIT_RUN={}", directory.display());
@@ -102,7 +102,12 @@ impl Home {
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-            if environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let is_launcher = line.split(|byte| *byte == 0).nth(1) == Some(b"__launch");
+            let is_there =
+                || fs::read_link(entry.path().join("cwd")).is_ok_and(|place| place.starts_with(&directory));
+            let is_marked = environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes());
+            if is_marked || (is_launcher && is_there()) {
                 found.push(pid);
             }
         }

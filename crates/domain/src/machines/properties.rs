@@ -101,7 +101,7 @@ fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
             })
         }
         WorkCommand::RetryRequested(attempt) => {
-            work.retry_requested(ExecutionId::from_number(attempt), Sequence::FIRST, now)
+            work.retry_requested(Some(ExecutionId::from_number(attempt)), Sequence::FIRST, now)
         }
         WorkCommand::RetryRefused(attempt) => work.retry_refused(ExecutionId::from_number(attempt), now),
         WorkCommand::Wake(wait, resumes) => {

@@ -11,11 +11,10 @@ use domain::route::{
 };
 use domain::store::{Snapshot, StoreError, Tx};
 use domain::text::{BindingName, Code, RouteName, ScopeName};
-use domain::wait::Wait;
 use domain::work::Work;
 
 use crate::generation::ActiveGeneration;
-use crate::route::Candidate;
+use crate::route::{Candidate, waited};
 use crate::stage::BATCH;
 use crate::wake::fact;
 
@@ -158,7 +157,7 @@ fn one(
     match answer {
         RouteAnswer::Unmatched => {
             if let Some(wait) = fact::waited_for(tx, &candidate.event)? {
-                return waited_for(tx, active, item, &wait, applied);
+                return waited::route(tx, active, item, &wait, applied);
             }
             let checkpoint = checkpoint(tx, &candidate.event, CheckpointOutcome::Unmatched, generation);
             off(tx, candidate, &checkpoint, applied)
@@ -182,7 +181,7 @@ fn one(
 }
 
 /// Sets an Event aside while an earlier one of its Work, in another lane, cannot be routed.
-fn behind_earlier(
+pub(super) fn behind_earlier(
     tx: &mut dyn Tx,
     item: &Item,
     first: Sequence,
@@ -316,7 +315,7 @@ fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<
 }
 
 /// The first Event that must be routed before this one: of its lane, or of any lane of its Work.
-fn earlier(
+pub(super) fn earlier(
     tx: &mut dyn Snapshot,
     candidate: &Candidate,
     work: Option<WorkId>,
@@ -384,29 +383,6 @@ fn write(
     Ok(())
 }
 
-/// Routes an Event that no route matched to the Work that waits for it.
-fn waited_for(
-    tx: &mut dyn Tx,
-    active: &ActiveGeneration,
-    item: &Item,
-    wait: &Wait,
-    applied: &mut Applied,
-) -> Result<(), StoreError> {
-    let candidate = &item.candidate;
-    if let Some(first) = earlier(tx, candidate, Some(wait.work))? {
-        return behind_earlier(tx, item, first, applied);
-    }
-    let generation = applied.generation.expect("it was read at the start");
-    let mut checkpoint = checkpoint(tx, &candidate.event, CheckpointOutcome::Routed, generation);
-    checkpoint.work = Some(wait.work);
-    checkpoint.code = Some(Code::known("waited_for"));
-    checkpoint.reason = Some("no route matched it, and the Work waits for it".to_owned());
-    off(tx, candidate, &checkpoint, applied)?;
-    fact::routed(tx, active, wait.id, &candidate.event, candidate.woken)?;
-    applied.queued = true;
-    Ok(())
-}
-
 /// Earlier Events of a key that a Work just got join its backlog, each in its place.
 fn join_backlog(
     tx: &mut dyn Tx,
@@ -443,7 +419,12 @@ fn join_backlog(
     Ok(())
 }
 
-fn checkpoint(tx: &dyn Tx, event: &Event, outcome: CheckpointOutcome, generation: Generation) -> Checkpoint {
+pub(super) fn checkpoint(
+    tx: &dyn Tx,
+    event: &Event,
+    outcome: CheckpointOutcome,
+    generation: Generation,
+) -> Checkpoint {
     Checkpoint {
         sequence: event.sequence,
         event: event.id,
@@ -459,7 +440,7 @@ fn checkpoint(tx: &dyn Tx, event: &Event, outcome: CheckpointOutcome, generation
 }
 
 /// Writes a checkpoint and lets the lane go on.
-fn off(
+pub(super) fn off(
     tx: &mut dyn Tx,
     candidate: &Candidate,
     checkpoint: &Checkpoint,

@@ -15,6 +15,7 @@ use domain::lane::{BEHIND_PAUSE, LaneId};
 use domain::route::{Checkpoint, CheckpointOutcome};
 use domain::store::{Snapshot, StoreError, Tx};
 use domain::text::{Code, EventType, SourceName};
+use domain::time::Timestamp;
 use domain::timer::Timer;
 use domain::wait::{Arbitration, Candidates, WAIT_TIMEOUT, Wait};
 use domain::work::{Hold, HoldReason, Work};
@@ -26,6 +27,14 @@ use crate::generation::ActiveGeneration;
 
 /// How many Events are read at a time.
 const PAGE: u32 = 64;
+
+/// The code of an Event that no route matched and that a Work waits for.
+pub(crate) const WAITED_FOR: &str = "waited_for";
+
+/// The same in words.
+pub(crate) fn waited_for_in_words() -> String {
+    "no route matched it, and the Work waits for it".to_owned()
+}
 
 /// What looking for a winner came to.
 #[derive(Debug, Default)]
@@ -206,20 +215,29 @@ fn accepted_timeout(tx: &mut dyn Snapshot, wait: &Wait) -> Result<Option<Event>,
     tx.event_of_delivery(&SourceName::known(CORE_SOURCE), &wait.timeout_delivery())
 }
 
-/// The first accepted Event that a Wait is for and that waits to be routed.
-fn first_unrouted(tx: &mut dyn Snapshot, wait: &Wait) -> Result<Option<Sequence>, StoreError> {
-    let mut first: Option<Sequence> = None;
+/// The first accepted Event that a Wait is for and that waits to be routed, with its lane.
+fn first_unrouted(tx: &mut dyn Snapshot, wait: &Wait) -> Result<Option<(Sequence, LaneId)>, StoreError> {
+    let mut first: Option<(Sequence, LaneId)> = None;
     for key in &wait.keys {
+        let lane = LaneId::of_key(key);
         // What stands in a lane is live, and bounded by what arrives while nobody routes.
-        let until = first.unwrap_or(Sequence::from_number(i64::MAX));
-        for sequence in tx.unrouted_in_lane(LaneId::of_key(key), until, u32::MAX)? {
+        let until = first.map_or(Sequence::from_number(i64::MAX), |(sequence, _lane)| sequence);
+        for sequence in tx.unrouted_in_lane(lane, until, u32::MAX)? {
             if tx.event_at(sequence)?.is_some_and(|event| wait.matches(&event)) {
-                first = Some(sequence);
+                first = Some((sequence, lane));
                 break;
             }
         }
     }
     Ok(first)
+}
+
+/// When to look again at a timeout that something accepted comes before: a lane that stands still is not asked
+/// before it is tried again itself.
+fn look_again(tx: &mut dyn Snapshot, lane: Option<LaneId>) -> Result<Timestamp, StoreError> {
+    let soon = tx.now().after(BEHIND_PAUSE);
+    let block = lane.map(|lane| tx.lane_block(lane)).transpose()?.flatten();
+    Ok(block.map_or(soon, |block| block.blocked_until.max(soon)))
 }
 
 /// What became of a Wait's timer.
@@ -257,14 +275,15 @@ pub(crate) fn due(
     }
     let accepted = accepted_timeout(tx, &wait)?;
     let timeout = accepted.as_ref().map(|timeout| timeout.sequence);
-    let candidates = Candidates { matched: first_unrouted(tx, &wait)?, timeout };
+    let first = first_unrouted(tx, &wait)?;
+    let candidates = Candidates { matched: first.map(|(sequence, _lane)| sequence), timeout };
     match (wait.arbitrate(candidates, tx.now()), accepted) {
         (Arbitration::Won(sequence), Some(accepted)) if accepted.sequence == sequence => {
             Ok(Due::Fired(end(tx, active, &wait, &accepted, proposed.woken)?))
         }
         (Arbitration::Won(_) | Arbitration::Goes, _) => {
-            let now = tx.now();
-            tx.insert_timer(&Timer { armed_at: now, due_at: now.after(BEHIND_PAUSE), ..timer.clone() })?;
+            let (armed_at, due_at) = (tx.now(), look_again(tx, first.map(|(_sequence, lane)| lane))?);
+            tx.insert_timer(&Timer { armed_at, due_at, ..timer.clone() })?;
             Ok(Due::Behind)
         }
         (Arbitration::TimedOut, _) => Ok(Due::Fired(time_out(tx, active, &wait, proposed)?)),

@@ -16,6 +16,7 @@ use domain::text::{DeliveryId, EventType, SourceName};
 use domain::timer::TimerKind;
 use domain::wait::{Registration, Wait, WaitState};
 use domain::work::WorkState;
+use runtime::explain::Subject;
 use runtime::{Progress, Stage};
 use serde_json::json;
 
@@ -363,6 +364,14 @@ async fn an_event_that_no_route_matches_wakes_whoever_waits_for_it() {
         if registered_first {
             world.park(run.id, of_type("build.finished")).await;
         }
+        if registered_first {
+            let event_type = EventType::known("build.finished");
+            let described = Delivery { event_type, ..world.delivery("said", Some("k"), &json!({})) };
+            let subject = Subject::Described(Box::new(described));
+            let active = world.runtime.generations().active();
+            let fate = world.runtime.explain(&active, subject).await.unwrap().unwrap().fate;
+            assert_eq!(fate.as_str(), "routed", "asking says so before: {fate:?}");
+        }
         let other = say_type(&world, "other", "build.started").await;
         let fact = say_type(&world, "fact", "build.finished").await;
         world.run().await;
@@ -371,6 +380,12 @@ async fn an_event_that_no_route_matches_wakes_whoever_waits_for_it() {
         }
         check_goes_on(&world, &run, true, fact, &[fact]).await;
         assert_eq!(world.outcome(other).await, Some(CheckpointOutcome::Unmatched));
+        let led = world.runtime.store().read("test", move |tx| {
+            let event = tx.event(fact)?.expect("it was accepted");
+            let link = runtime::why::link(tx, event)?;
+            runtime::why::led_to(tx, &link)
+        });
+        assert_eq!(led.await.unwrap().run.map(|led| led.id), Some(run.id), "what it led to is told");
     }
 }
 
@@ -450,6 +465,21 @@ async fn a_timer_that_outlived_its_wait_fires_into_nothing() {
     world.run().await;
     assert!(world.events("core.wait.timeout").await.is_empty());
     check_goes_on(&world, &run, true, fact, &[fact]).await;
+}
+
+#[tokio::test]
+async fn a_wait_is_no_longer_than_its_timer_once_the_clock_stepped_back() {
+    let (mut world, run) = running(true).await;
+    world.park(run.id, for_seconds(60)).await;
+    let timer = world.runtime.store().read("test", |tx| tx.timers(None, 1)).await.unwrap().remove(0);
+    // As a restart moves it that finds an earlier time than the one it was armed at.
+    let now = world.runtime.store().now();
+    let moved = domain::timer::Timer { armed_at: now, due_at: now.after(SECOND * 10), ..timer };
+    world.runtime.store().transact("test", move |tx| tx.rearm_timer(&moved)).await.unwrap();
+    world.clock.advance(SECOND * 10);
+    world.run().await;
+    let timeout = world.events("core.wait.timeout").await[0].id;
+    check_goes_on(&world, &run, true, timeout, &[timeout]).await;
 }
 
 #[tokio::test]

@@ -269,6 +269,46 @@ pub(crate) fn executions_belong_to_their_host() {
     });
 }
 
+/// A parked attempt belongs to nobody's care, and then to the host that goes on with it.
+pub(crate) fn resumed_execution_belongs_to_the_host_that_resumes_it() {
+    on_database(async |database| {
+        let cellar = node(database, at_host("cellar")).await;
+        let attic = node(database, at_host("attic")).await;
+        let end = Timestamp::from_micros(1000);
+        let live = execution(1, end);
+        let parked = Execution {
+            state: ExecutionState::Parked,
+            lease: None,
+            turn: Turn { used: Duration::from_secs(1), ..live.turn.clone() },
+            ..live.clone()
+        };
+        let resumed = Execution {
+            epoch: Epoch::FIRST.next(),
+            turn: Turn { number: 2, resumed_by: Some(EventId::from_number(5)), ..parked.turn.clone() },
+            ..live.clone()
+        };
+        let rests = parked.clone();
+        let written: Result<(), StoreError> = cellar
+            .transact("start", move |tx| {
+                tx.insert_execution(&live)?;
+                tx.update_execution(&rests, &live)
+            })
+            .await;
+        written.unwrap();
+        for store in [&cellar, &attic] {
+            assert_eq!(looked_after(store).await, (vec![], vec![], None));
+        }
+        let written: Result<(), StoreError> =
+            attic.transact("resume", move |tx| tx.update_execution(&resumed, &parked)).await;
+        written.unwrap();
+        assert_eq!(looked_after(&attic).await, (vec![1], vec![], Some(end)));
+        assert_eq!(looked_after(&cellar).await, (vec![], vec!["the attic".to_owned()], None));
+        for node in [cellar, attic] {
+            node.close().await.unwrap();
+        }
+    });
+}
+
 fn execution(number: i64, until: Timestamp) -> Execution {
     Execution {
         id: ExecutionId::from_number(number),

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::net::UnixStream;
 
 use super::sessions::{Browser, code, sessions};
-use super::{CONFIG, TestDaemon, exchange, request};
+use super::{CONFIG, Reply, TestDaemon, exchange, request};
 
 fn event() -> Vec<u8> {
     json!({ "scope": "main", "type": "say.hello" }).to_string().into_bytes()
@@ -233,28 +233,67 @@ async fn every_page_is_hardened() {
     daemon.running.stop().await.unwrap();
 }
 
-#[tokio::test]
-async fn behind_a_proxy_the_cookie_is_for_tls() {
-    let config =
-        CONFIG.replace("api_listen = \"127.0.0.1:0\"", "api_listen = \"0.0.0.0:0\"\nbehind_proxy = true");
+/// A form that a browser sends through a proxy of the public host.
+async fn through_proxy(daemon: &TestDaemon, origin: &str, path: &str, form: &str) -> Reply {
+    let address = format!("127.0.0.1:{}", daemon.api().port()).parse().unwrap();
+    let headers = [
+        ("Host", "hooks.example.com"),
+        ("Origin", origin),
+        ("Content-Type", "application/x-www-form-urlencoded"),
+    ];
+    super::send(address, &request("POST", path, &headers, form.as_bytes())).await
+}
+
+/// Logs in through a proxy, which is before a listener at this address.
+async fn logs_in_through_a_proxy(listen: &str) {
+    let config = CONFIG.replace(
+        "api_listen = \"127.0.0.1:0\"",
+        &format!("api_listen = \"{listen}:0\"\nbehind_proxy = true"),
+    );
     let daemon = TestDaemon::start_with(&config).await;
     let link = daemon.post("/v1/sessions/codes", &json!({})).await.json();
     let code = link["code"].as_str().unwrap();
     assert_eq!(link["url"], format!("https://hooks.example.com/login?code={code}"));
-    let address = format!("127.0.0.1:{}", daemon.api().port()).parse().unwrap();
-    let ask = async |origin: &str, body: String| {
-        let headers = [
-            ("Host", "hooks.example.com"),
-            ("Origin", origin),
-            ("Content-Type", "application/x-www-form-urlencoded"),
-        ];
-        super::send(address, &request("POST", "/login", &headers, body.as_bytes())).await
-    };
-    let plain = ask("http://hooks.example.com", format!("code={code}")).await;
+    let form = format!("code={code}");
+    let plain = through_proxy(&daemon, "http://hooks.example.com", "/login", &form).await;
     assert_eq!((plain.status, plain.code().as_str()), (403, "foreign_origin"));
-    let reply = ask("https://hooks.example.com", format!("code={code}")).await;
+    let reply = through_proxy(&daemon, "https://hooks.example.com", "/login", &form).await;
     assert_eq!(reply.status, 303, "{}", reply.text());
-    assert!(reply.header("set-cookie").ends_with("; Secure"), "{}", reply.header("set-cookie"));
+    let cookie = reply.header("set-cookie");
+    assert!(cookie.ends_with("; Secure"), "{cookie}");
+
+    // The page is there, with its cookie and under that name alone.
+    let address = format!("127.0.0.1:{}", daemon.api().port()).parse().unwrap();
+    let shown = async |host: &str| {
+        let headers = [("Host", host), ("Cookie", cookie.split(';').next().unwrap())];
+        super::send(address, &request("GET", "/", &headers, b"")).await
+    };
+    let page = shown("hooks.example.com").await;
+    assert!(page.status == 200 && page.text().contains("<h1>Runs</h1>"), "{}", page.text());
+    assert_eq!(shown("other.example.com").await.code(), "foreign_host");
+    assert_eq!(shown(&address.to_string()).await.code(), "not_the_page");
+    daemon.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn behind_a_proxy_the_cookie_is_for_tls() {
+    logs_in_through_a_proxy("0.0.0.0").await;
+}
+
+#[tokio::test]
+async fn a_proxy_on_the_same_machine_serves_the_page() {
+    logs_in_through_a_proxy("127.0.0.1").await;
+}
+
+#[tokio::test]
+async fn a_host_for_webhooks_alone_leads_to_no_page() {
+    let daemon = TestDaemon::start().await;
+    let link = daemon.post("/v1/sessions/codes", &json!({})).await.json();
+    assert!(link["url"].as_str().unwrap().starts_with("http://conduit-"), "{link}");
+    let form = format!("code={}", link["code"].as_str().unwrap());
+    let reply = through_proxy(&daemon, "https://hooks.example.com", "/login", &form).await;
+    assert_eq!((reply.status, reply.code().as_str()), (403, "foreign_host"));
+    assert!(reply.text().contains("behind_proxy"), "it says what to do: {}", reply.text());
     daemon.running.stop().await.unwrap();
 }
 

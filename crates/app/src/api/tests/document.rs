@@ -110,7 +110,7 @@ fn check(value: &Value, schema: &Value, at: &str) {
 }
 
 /// Checks an answer against what the document says about its path.
-fn conforms(reply: &Reply, method: &str, path: &str) {
+pub(super) fn conforms(reply: &Reply, method: &str, path: &str) {
     let responses = &document()["paths"][path][method]["responses"];
     let declared = responses.get(reply.status.to_string()).unwrap_or(&responses["default"]);
     let written = reply.header("content-type").split(';').next().unwrap();
@@ -173,6 +173,10 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
     assert_eq!(reply.status, 409, "{}", reply.text());
     conforms(&reply, "post", "/v1/work/{id}/retry");
     seen.insert(("post", "/v1/work/{id}/retry"));
+    let reply = daemon.post(&format!("/v1/work/{work}/release"), &json!({})).await;
+    assert_eq!(reply.status, 409, "{}", reply.text());
+    conforms(&reply, "post", "/v1/work/{id}/release");
+    seen.insert(("post", "/v1/work/{id}/release"));
     seen.extend([
         ("post", "/v1/events/explain"),
         ("post", "/v1/config/apply"),

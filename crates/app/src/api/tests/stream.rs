@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
+use super::sessions::Browser;
 use super::{SOON, TestDaemon};
 
 /// A client of the stream that reads event by event.
@@ -173,5 +174,20 @@ async fn streams_are_counted_and_bounded() {
         }
     });
     assert!(freed.await.is_ok(), "a client that is gone frees its place");
+    daemon.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_page_says_from_where_on_it_does_not_know_what_happened() {
+    let daemon = TestDaemon::start().await;
+    daemon.emit(&json!({ "scope": "main", "type": "no.such" })).await;
+    let browser = Browser::logged_in(&daemon).await;
+    let page = browser.get(&daemon, "/").await.text();
+    let cursor = page.split("data-cursor=\"").nth(1).unwrap().split('"').next().unwrap();
+    // What happens before the page's script has opened its stream is told all the same.
+    let event = daemon.emit(&json!({ "scope": "main", "type": "no.such" })).await;
+    let mut client = Client::open(&daemon, &format!("/v1/stream?kinds=event&cursor={cursor}"), &[]).await;
+    let (_id, name, data) = client.next().await;
+    assert_eq!((name.as_str(), &data["id"]), ("change", &event["event"]));
     daemon.running.stop().await.unwrap();
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use super::{HOOK_SECRET, JOB_SECRET, Reply, TestDaemon, request, send};
+use super::{CONFIG, HOOK_SECRET, JOB_SECRET, Reply, TestDaemon, request, send};
 
 /// HMAC-SHA-256, written from its definition, so that the tests do not share the code they check.
 pub(super) fn mac(secret: &[u8], body: &[u8]) -> Vec<u8> {
@@ -61,6 +61,62 @@ pub(super) async fn events(daemon: &TestDaemon) -> Vec<Value> {
     let page = daemon.get_json("/v1/events?limit=200").await;
     let events = page["items"].as_array().unwrap().iter();
     events.filter(|event| event["source"] != "core").cloned().collect()
+}
+
+#[tokio::test]
+async fn a_signed_cloud_event_is_read_as_the_guide_says() {
+    let verify = "verify = { hmac = { header = \"X-Signature\", secret = \"hook\", prefix = \"sha256=\" } }";
+    let entry = |name: &str, read: &str| {
+        format!(
+            "[[scopes.extensions]]\nname = \"{name}\"\ntype = \"webhook\"\nsecret_names = [\"hook\"]\n\
+             config = {{ namespace = \"hook/{name}\", {read}, {verify} }}\n\n[[scopes]]\nname = \"team/off\""
+        )
+    };
+    let fields =
+        "type = { field = \"/type\" }, delivery_id = { field = \"/id\" }, key = { field = \"/subject\" }";
+    let headers = "type = { header = \"ce-type\" }, delivery_id = { header = \"ce-id\" }";
+    let off = "[[scopes]]\nname = \"team/off\"";
+    let config = CONFIG.replace(off, &entry("structured", fields)).replace(off, &entry("binary", headers));
+    let daemon = TestDaemon::start_with(&config).await;
+    let hook = Hook::new(&daemon);
+    let whole =
+        br#"{"specversion":"1.0","id":"42","source":"/ci","type":"build.over","subject":"builds/42"}"#;
+    let data = br#"{"state":"green"}"#;
+    for duplicates in [0, 1] {
+        let signature = format!("sha256={}", hmac(HOOK_SECRET, whole));
+        let reply = hook.post("/hooks/main/structured", &[("X-Signature", &signature)], whole).await;
+        assert_eq!(
+            (reply.status, &reply.json()["duplicates"]),
+            (202, &json!(duplicates)),
+            "{}",
+            reply.text()
+        );
+        let signature = format!("sha256={}", hmac(HOOK_SECRET, data));
+        let headers = [("X-Signature", signature.as_str()), ("ce-id", "42"), ("ce-type", "build.over")];
+        let reply = hook.post("/hooks/main/binary", &headers, data).await;
+        assert_eq!(
+            (reply.status, &reply.json()["duplicates"]),
+            (202, &json!(duplicates)),
+            "{}",
+            reply.text()
+        );
+    }
+    let events = events(&daemon).await;
+    let seen: Vec<_> = events.iter().map(|event| (&event["source"], &event["type"], &event["key"])).collect();
+    let key = json!({ "source": "hook/structured", "external_id": "builds/42" });
+    assert_eq!(
+        seen,
+        [
+            (&json!("hook/binary"), &json!("build.over"), &Value::Null),
+            (&json!("hook/structured"), &json!("build.over"), &key),
+        ]
+    );
+    let other = br#"{"id":"43","type":"com.example.SomeEvent"}"#;
+    let signature = format!("sha256={}", hmac(HOOK_SECRET, other));
+    let reply = hook.post("/hooks/main/structured", &[("X-Signature", &signature)], other).await;
+    assert_eq!(reply.status, 202, "{}", reply.text());
+    assert_eq!(self::events(&daemon).await[0]["type"], "com.example.someevent");
+    daemon.running.stop().await.unwrap();
 }
 
 #[tokio::test]

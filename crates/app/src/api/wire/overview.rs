@@ -228,3 +228,25 @@ pub(crate) struct LeftBody {
     pub(crate) host: Option<String>,
     pub(crate) since: String,
 }
+
+/// A lane that stands still.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LaneBody {
+    pub(crate) event: String,
+    pub(crate) code: String,
+    pub(crate) reason: String,
+    pub(crate) tries: i64,
+    pub(crate) next_try_at: String,
+}
+
+impl From<&LaneBlock> for LaneBody {
+    fn from(block: &LaneBlock) -> Self {
+        Self {
+            event: block.event.to_string(),
+            code: block.code.to_string(),
+            reason: block.reason.clone(),
+            tries: block.tries,
+            next_try_at: block.blocked_until.to_string(),
+        }
+    }
+}

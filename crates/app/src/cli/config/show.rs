@@ -9,6 +9,7 @@ use crate::cli::failure::Stop;
 use crate::cli::output::Table;
 use crate::client::Route;
 use crate::view::config::{Part, ScopeWords, SettingRow};
+use crate::view::time;
 
 type Columns = &'static [&'static str];
 
@@ -34,7 +35,7 @@ pub(crate) async fn show(_args: &ShowArgs, context: &Context) -> Result<Exit, St
     out.note(&format!(
         "Generation {}, applied at {}.",
         body.generation,
-        body.applied_at.as_deref().unwrap_or("?")
+        body.applied_at.as_deref().map_or_else(|| "?".to_owned(), time::absolute)
     ));
     if body.edited {
         out.note("The file says something else. `open-conduit config plan` shows what.");

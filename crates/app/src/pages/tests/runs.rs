@@ -92,6 +92,7 @@ async fn the_list_goes_on_is_narrowed_and_keeps_what_was_asked() {
         &[">50 runs, and older ones<", "Active first, then newest", "value=\"core.manual\" selected"],
     );
     has(&first, &["And 44 Works more, with runs in this time."]);
+    has(&page(&daemon, "/").await, &["Past hour", "And 44 Works more, with runs in this time."]);
     let older =
         first.split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&#38;", "&");
     assert!(older.starts_with("/?trigger_source=core%2Emanual&span=6h&cursor=r"), "{older}");

@@ -6,10 +6,12 @@
 
 use anstyle_parse::{DefaultCharAccumulator, Params, Parser, Perform};
 
-use super::{Line, Span};
+use super::{Line, SPAN_WEIGHT, Span, letter_weight};
 
 /// The most characters of a line that are shown.
 const CHARACTERS_MAX: usize = 4000;
+/// The most bytes of markup of a line. Only one that changes its style very often comes to it.
+const WEIGHT_MAX: usize = 24_000;
 
 /// A colour of the terminal's sixteen.
 const COLORS: [&str; 16] = [
@@ -206,18 +208,24 @@ impl Row {
 
     /// Takes the line as it stands, and how many characters of it are not kept.
     fn take(&mut self) -> (Vec<Span>, usize) {
-        let clipped = self.width.saturating_sub(CHARACTERS_MAX);
         let mut spans: Vec<Span> = Vec::new();
-        let mut last = None;
-        for (letter, style) in self.cells.drain(..) {
-            match spans.last_mut() {
-                Some(span) if last == Some(style) => span.text.push(letter),
-                Some(_) | None => {
-                    spans.push(Span { class: style.class(), text: letter.to_string() });
-                    last = Some(style);
+        let (mut last, mut weight, mut kept) = (None, 0, 0);
+        for (letter, style) in &self.cells {
+            let class = (last != Some(*style)).then(|| style.class());
+            weight += letter_weight(*letter) + class.as_ref().map_or(0, |class| SPAN_WEIGHT + class.len());
+            if weight > WEIGHT_MAX {
+                break;
+            }
+            kept += 1;
+            last = Some(*style);
+            match (class, spans.last_mut()) {
+                (None, Some(span)) => span.text.push(*letter),
+                (class, _) => {
+                    spans.push(Span { class: class.unwrap_or_default(), text: letter.to_string() });
                 }
             }
         }
+        let clipped = self.width.max(self.cells.len()) - kept;
         self.clear();
         (spans, clipped)
     }

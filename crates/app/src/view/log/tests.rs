@@ -1,11 +1,11 @@
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
-use super::{Clarity, FAILURE_LINES_MAX, Keep, LINES_MAX, Piece, Raw, says_failure};
+use super::{Clarity, FAILURE_LINES_MAX, Keep, Piece, Raw, WEIGHT_MAX, says_failure};
 
 fn whole(bytes: &[u8]) -> Piece {
     super::piece(
-        &Raw { before: b"", bytes, from: 0, more: false, live: false, lines_max: LINES_MAX },
+        &Raw { before: b"", bytes, from: 0, more: false, live: false, weight_max: WEIGHT_MAX },
         Keep::First,
     )
 }
@@ -88,7 +88,7 @@ fn a_piece_begins_and_ends_with_a_line() {
         from: from as u64,
         more: to < text.len(),
         live,
-        lines_max: LINES_MAX,
+        weight_max: WEIGHT_MAX,
     };
     let lines = |piece: &Piece| piece.lines.iter().map(super::Line::text).collect::<Vec<_>>();
     let last = super::piece(&raw(5, 18, false), Keep::Last);
@@ -103,7 +103,8 @@ fn a_piece_begins_and_ends_with_a_line() {
 
 #[test]
 fn a_line_that_fills_a_piece_is_gone_on_with() {
-    let raw = |before, bytes, from| Raw { before, bytes, from, more: true, live: true, lines_max: LINES_MAX };
+    let raw =
+        |before, bytes, from| Raw { before, bytes, from, more: true, live: true, weight_max: WEIGHT_MAX };
     let first = super::piece(&raw(b"", "ab\u{e9}\u{e9}".as_bytes().split_last().unwrap().1, 0), Keep::First);
     assert_eq!((first.lines[0].text().as_str(), first.next), ("ab\u{e9}", 4));
     // Its end is not known, so it goes on in the style it was in, even inside a sequence.
@@ -112,15 +113,32 @@ fn a_line_that_fills_a_piece_is_gone_on_with() {
 }
 
 #[test]
-fn empty_lines_do_not_fill_a_page() {
-    let bytes = vec![b'\n'; LINES_MAX * 3];
-    let raw = Raw { before: b"", bytes: &bytes, from: 0, more: false, live: false, lines_max: LINES_MAX };
-    let (first, last) = (super::piece(&raw, Keep::First), super::piece(&raw, Keep::Last));
-    assert_eq!((first.lines.len(), first.from, first.next), (LINES_MAX, 0, LINES_MAX as u64));
-    assert_eq!(
-        (last.lines.len(), last.from, last.next),
-        (LINES_MAX, LINES_MAX as u64 * 2, LINES_MAX as u64 * 3)
-    );
+fn a_piece_has_no_more_lines_than_a_page_has_room_for() {
+    let empty = b"\n".repeat(48 << 10);
+    let colored = "\u{1b}[1;31m<\u{1b}[2;32m&\n".repeat(4 << 10).into_bytes();
+    let one_line = "\u{1b}[1;31m<\u{1b}[2;32m&".repeat(4 << 10).into_bytes();
+    for bytes in [empty, colored, one_line] {
+        let raw =
+            Raw { before: b"", bytes: &bytes, from: 0, more: false, live: false, weight_max: WEIGHT_MAX };
+        for keep in [Keep::First, Keep::Last] {
+            let piece = super::piece(&raw, keep);
+            let weight: usize = piece.lines.iter().map(super::Line::weight).sum();
+            assert!(weight <= WEIGHT_MAX && !piece.lines.is_empty(), "{weight}");
+            let is_cut = piece.lines.len() > 1;
+            match keep {
+                Keep::First => assert_eq!((piece.from, piece.next < bytes.len() as u64), (0, is_cut)),
+                Keep::Last => assert_eq!((piece.from > 0, piece.next), (is_cut, bytes.len() as u64)),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_that_changes_its_style_very_often_is_clipped_and_says_by_how_much() {
+    let piece = whole("\u{1b}[31mr\u{1b}[32mg".repeat(1000).as_bytes());
+    let [line] = &piece.lines[..] else { panic!("{piece:?}") };
+    assert!(line.weight() < 25_000 && line.text().len() > 500, "{}", line.weight());
+    assert_eq!(line.text().len() + line.clipped, 2000);
 }
 
 #[test]
@@ -191,7 +209,7 @@ proptest! {
         let (before, rest) = bytes.split_at(place);
         for keep in [Keep::First, Keep::Last] {
             for (more, live) in [(false, false), (false, true), (true, true)] {
-                let raw = Raw { before, bytes: rest, from: place as u64, more, live, lines_max: 9 };
+                let raw = Raw { before, bytes: rest, from: place as u64, more, live, weight_max: 2000 };
                 let piece = super::piece(&raw, keep);
                 prop_assert!(piece.from >= raw.from && piece.next <= raw.from + rest.len() as u64);
                 for line in &piece.lines {
@@ -220,7 +238,7 @@ proptest! {
                 from: at as u64,
                 more: to < bytes.len(),
                 live: false,
-                lines_max: 5,
+                weight_max: 700,
             };
             let piece = super::piece(&raw, Keep::First);
             prop_assert!(piece.next > at as u64, "it goes on");

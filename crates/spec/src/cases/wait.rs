@@ -1,0 +1,244 @@
+//! Parking, watermarks, timeouts, and exactly one wake.
+
+use std::time::Duration;
+
+use domain::id::{Epoch, EventId, ExecutionId, Sequence, WorkId};
+use domain::route::CheckpointOutcome;
+
+use crate::driver::{
+    AttemptState, Capability, Command, Driver, Registration, TurnEnd, TurnOutcome, WaitRecord, WaitState,
+    WorkWord, delivery, key, kind, scope,
+};
+
+const MOMENT: Duration = Duration::from_micros(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+fn on(id: &str, after: Sequence) -> Registration {
+    Registration { keys: vec![key(id)], types: Vec::new(), after, timeout: None }
+}
+
+fn done() -> TurnEnd {
+    TurnEnd::of(TurnOutcome::Completed)
+}
+
+#[track_caller]
+fn wait_of(driver: &mut dyn Driver, work: WorkId) -> WaitRecord {
+    let waits = driver.snapshot().waits;
+    waits.into_iter().rfind(|wait| wait.work == work).expect("the Work has waited")
+}
+
+/// Parks a new Work of one key; its Work and its first attempt.
+#[track_caller]
+fn parked(driver: &mut dyn Driver, id: &str, timeout: Option<Duration>) -> (WorkId, ExecutionId) {
+    let (work, run) = driver.running(id);
+    let after = driver.last();
+    driver.wait(run, Registration { timeout, ..on(id, after) });
+    assert_eq!(driver.work(work).state, WorkWord::Waiting);
+    assert_eq!(wait_of(driver, work).state, WaitState::Active);
+    (work, run)
+}
+
+/// Starts what was woken and sees that it continues the way its binding can.
+#[track_caller]
+fn continues(driver: &mut dyn Driver, run: ExecutionId, winner: EventId, resumes: bool) -> ExecutionId {
+    let before = driver.attempt(run);
+    let next = driver.start_one();
+    let seen = driver.attempt(next);
+    if resumes {
+        assert_eq!(next, run, "the same attempt goes on");
+        assert_eq!(seen.epoch, before.epoch.next(), "at a higher epoch");
+        assert_eq!((seen.trigger, seen.resumed_by), (before.trigger, Some(winner)));
+    } else {
+        assert_eq!(before.state, AttemptState::Waiting, "the attempt that waited has ended");
+        assert_eq!((seen.number, seen.trigger), (before.number + 1, winner));
+    }
+    assert!(seen.consumed.contains(&winner), "what woke it is its input");
+    next
+}
+
+/// Registered first or accepted first, the Event wakes once.
+pub fn wait_event_registration_orders(driver: &mut dyn Driver) {
+    for resumes in [false, true] {
+        let can: &[Capability] = if resumes { &[Capability::Resume] } else { &[] };
+        driver.configure(scope("main").can(can));
+        let named = |name: &str| format!("{name} {resumes}");
+
+        let id = named("registered first");
+        let (work, run) = parked(driver, &id, None);
+        driver.stale(run, Epoch::FIRST, done());
+        assert!(driver.start().is_empty(), "nothing starts what waits");
+        let winner = driver.deliver(delivery(&named("d-1")).key(&id));
+        assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner), "a match wakes it");
+        let after = driver.deliver(delivery(&named("d-2")).key(&id));
+        assert_eq!(driver.accept_again(delivery(&named("d-1")).key(&id)), winner);
+        driver.route();
+        assert_eq!(driver.work(work).pending, [winner, after], "it is input once");
+        let seen = driver.snapshot();
+        let bridges = seen.events_of("core.wait.woken");
+        let bridge = bridges.iter().find(|event| event.parent == Some(winner)).expect("a wake is an Event");
+        assert_eq!(bridge.root, seen.event(winner).root, "on its winner's chain");
+        let next = continues(driver, run, winner, resumes);
+        assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner), "its history is kept");
+        driver.end(next, done());
+
+        let id = named("accepted first");
+        let (work, run) = driver.running(&id);
+        let watermark = driver.last();
+        let winner = driver.deliver(delivery(&named("d-3")).key(&id));
+        let second = driver.deliver(delivery(&named("d-4")).key(&id));
+        driver.wait(run, on(&id, watermark));
+        assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner), "the first accepted wins, at once");
+        driver.stale(run, Epoch::FIRST, done());
+        let next = continues(driver, run, winner, resumes);
+        assert!(driver.attempt(next).consumed.contains(&second));
+        driver.end(next, done());
+
+        let id = named("accepted and not routed");
+        let (work, run) = driver.running(&id);
+        let watermark = driver.last();
+        let winner = driver.accept(delivery(&named("d-5")).key(&id));
+        driver.wait(run, on(&id, watermark));
+        driver.route();
+        assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner));
+        assert_eq!(driver.work(work).pending, [winner]);
+        let next = continues(driver, run, winner, resumes);
+        driver.end(next, done());
+        assert_eq!(driver.work(work).state, WorkWord::Completed);
+    }
+    what_does_not_match(driver);
+}
+
+/// Events that a Wait is not for accumulate, and wake nothing.
+fn what_does_not_match(driver: &mut dyn Driver) {
+    let (work, run) = driver.running("filtered");
+    let trigger = driver.attempt(run).trigger;
+    let after = driver.last();
+    driver.wait(run, Registration { types: vec![kind("test.wanted")], ..on("filtered", after) });
+    let context = driver.deliver(delivery("d-6").key("filtered"));
+    assert_eq!(driver.work(work).pending, [context]);
+    let mut own = delivery("d-7").key("filtered").of("test.wanted").to(work).because(trigger);
+    own.emitted_by = Some(run);
+    driver.deliver(own);
+    driver.deliver(delivery("d-8").key("another").of("test.wanted"));
+    assert_eq!(driver.work(work).state, WorkWord::Waiting, "a Work is never news to itself");
+    let winner = driver.deliver(delivery("d-9").key("filtered").of("test.wanted"));
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner));
+    let woken = driver.work(work);
+    assert_eq!(woken.state, WorkWord::Ready);
+    assert_eq!(woken.pending.first(), Some(&context), "what accumulated is taken along");
+}
+
+/// At the deadline the order of acceptance decides, and a clock alone wakes nothing.
+pub fn wait_timeout_acceptance_tie(driver: &mut dyn Driver) {
+    driver.configure(scope("main"));
+    // An Event that is accepted already wins at the very deadline.
+    let (work, run) = parked(driver, "event first", Some(TIMEOUT));
+    driver.advance(TIMEOUT.saturating_sub(MOMENT));
+    driver.fire();
+    assert_eq!(driver.work(work).state, WorkWord::Waiting, "it is not due a moment before");
+    driver.advance(MOMENT);
+    assert_eq!(driver.work(work).state, WorkWord::Waiting, "a clock alone wakes nothing");
+    let winner = driver.accept(delivery("d-1").key("event first"));
+    driver.fire();
+    driver.route();
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner), "what is accepted already wins");
+    let seen = driver.snapshot();
+    assert!(seen.events_of("core.wait.timeout").is_empty() && seen.timers.is_empty());
+    assert_eq!(driver.work(work).pending, [winner], "it is input once");
+    let next = continues(driver, run, winner, false);
+    driver.end(next, done());
+
+    // A timeout that is accepted first wins over what comes later.
+    let (work, run) = parked(driver, "timeout first", Some(TIMEOUT));
+    driver.advance(TIMEOUT);
+    driver.fire();
+    let late = driver.deliver(delivery("d-2").key("timeout first"));
+    let seen = driver.snapshot();
+    let timeouts = seen.events_of("core.wait.timeout");
+    assert_eq!(timeouts.len(), 1);
+    let timeout = timeouts[0].id;
+    assert_eq!(timeouts[0].root, seen.event(seen.attempt(run).trigger).root, "on its registration's chain");
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(timeout));
+    assert_eq!(driver.work(work).pending, [timeout, late]);
+    let before = driver.snapshot();
+    driver.fire();
+    driver.route();
+    assert_eq!(driver.snapshot(), before, "what has fired does not fire again");
+    continues(driver, run, timeout, false);
+}
+
+/// Wake and cancellation, in both orders: neither rewrites the other.
+pub fn wait_cancel_orders(driver: &mut dyn Driver) {
+    for resumes in [false, true] {
+        let can: &[Capability] = if resumes { &[Capability::Resume] } else { &[] };
+        driver.configure(scope("main").can(can));
+        let named = |name: &str| format!("{name} {resumes}");
+
+        let id = named("cancelled first");
+        let (work, run) = parked(driver, &id, Some(TIMEOUT));
+        driver.must(Command::Cancel(work));
+        assert_eq!(wait_of(driver, work).state, WaitState::Cancelled, "a Wait ends with its Work");
+        let seen = driver.snapshot();
+        assert!(seen.timers.is_empty() && seen.attempt(run).state.is_terminal());
+        let late = driver.deliver(delivery(&named("d-1")).key(&id));
+        driver.advance(TIMEOUT);
+        driver.fire();
+        assert_eq!(driver.outcome(late), Some(CheckpointOutcome::Terminal), "a later match is only recorded");
+        assert_eq!(wait_of(driver, work).state, WaitState::Cancelled);
+        assert!(driver.start().is_empty());
+
+        let id = named("woken first");
+        let (work, run) = parked(driver, &id, Some(TIMEOUT));
+        let winner = driver.deliver(delivery(&named("d-2")).key(&id));
+        driver.must(Command::Cancel(work));
+        assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner), "what was woken stays so");
+        assert!(driver.start().is_empty(), "and is not started");
+        assert!(driver.attempt(run).state.is_terminal());
+
+        let id = named("resumed first");
+        let (work, run) = parked(driver, &id, None);
+        let winner = driver.deliver(delivery(&named("d-3")).key(&id));
+        let next = continues(driver, run, winner, resumes);
+        let epoch = driver.attempt(next).epoch;
+        driver.must(Command::Cancel(work));
+        assert_eq!(driver.attempt(next).state, AttemptState::Cancelled);
+        driver.stale(next, epoch, done());
+        assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner));
+    }
+}
+
+/// A watermark is exclusive, and never past what is accepted; a Wait may be for a time alone.
+pub fn wait_watermark_and_timeout_only(driver: &mut dyn Driver) {
+    driver.configure(scope("main"));
+    let (work, run) = driver.running("k");
+    let seen_already = driver.deliver(delivery("d-1").key("k"));
+    let watermark = driver.last();
+    let before = driver.snapshot();
+    let beyond = Registration { timeout: Some(TIMEOUT), ..on("k", watermark.next()) };
+    let foreign = on("another's", watermark);
+    for registration in [beyond, foreign] {
+        let end = TurnEnd::of(TurnOutcome::Waiting(registration));
+        driver.refused(Command::Report { execution: run, epoch: Epoch::FIRST, end });
+        assert_eq!(driver.snapshot(), before, "a registration that is refused changes nothing");
+    }
+    driver.wait(run, on("k", watermark));
+    assert_eq!(driver.work(work).state, WorkWord::Waiting, "what was observed is not used again");
+    let winner = driver.deliver(delivery("d-2").key("k"));
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner));
+    let next = continues(driver, run, winner, false);
+    assert_eq!(driver.attempt(next).consumed, [seen_already, winner]);
+
+    // It has consumed them, so neither wakes it again, whatever the watermark.
+    driver.wait(next, Registration { keys: Vec::new(), timeout: Some(TIMEOUT), ..on("k", Sequence::ZERO) });
+    assert_eq!(driver.work(work).state, WorkWord::Waiting);
+    let context = driver.deliver(delivery("d-3").key("k"));
+    assert_eq!(driver.work(work).state, WorkWord::Waiting, "it waits for the time alone");
+    driver.advance(TIMEOUT);
+    driver.fire();
+    let seen = driver.snapshot();
+    let timeout = seen.events_of("core.wait.timeout").first().expect("its time is an Event").id;
+    assert!(seen.timers.is_empty(), "the timer is gone, and still known");
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(timeout));
+    let last = continues(driver, next, timeout, false);
+    assert_eq!(driver.attempt(last).consumed, [context, timeout]);
+}

@@ -1,0 +1,184 @@
+//! What operators do, and orders to live attempts.
+
+use domain::id::{EventId, WorkId};
+use domain::route::CheckpointOutcome;
+use domain::text::{DeliveryId, EventType, SourceName};
+
+use super::{Fault, Reference, Refusal, TimerOf};
+use crate::driver::{
+    Answer, AttemptState, Delivery, EligibilityRecord, InjectAnswer, IntentKind, IntentState, WaitState,
+    WorkWord, delivery,
+};
+
+impl Reference {
+    /// Ends a Work and everything that could still act for it, together.
+    pub(super) fn cancel(&mut self, id: WorkId) -> Result<Answer, Refusal> {
+        let state = self.find_work(id).ok_or("unknown_work")?.record.state;
+        if state.is_terminal() {
+            return Err("terminal_work");
+        }
+        let live: Vec<_> = self
+            .attempts
+            .iter()
+            .filter(|attempt| attempt.record.work == id && !attempt.record.state.is_terminal())
+            .map(|attempt| attempt.record.id)
+            .collect();
+        for execution in live {
+            self.end_attempt(execution, AttemptState::Cancelled);
+        }
+        if !self.breaks(Fault::CancelKeepsWaits) {
+            for wait in self.waits.iter_mut().filter(|wait| wait.record.work == id) {
+                if wait.record.state == WaitState::Active {
+                    wait.record.state = WaitState::Cancelled;
+                }
+            }
+        }
+        if !self.breaks(Fault::CancelKeepsTimers) {
+            self.timers.retain(|timer| timer.record.work != id);
+        }
+        self.subscriptions.retain(|subscription| subscription.work != id);
+        let work = self.work_mut(id);
+        work.record.state = WorkWord::Cancelled;
+        work.record.eligibility = EligibilityRecord::Clear;
+        Ok(Answer::Done)
+    }
+
+    /// Asks for the next attempt after a failure, whatever stands against it.
+    pub(super) fn retry(&mut self, id: WorkId, delivery_id: DeliveryId) -> Result<Answer, Refusal> {
+        if let Some(known) = self.manual(&delivery_id) {
+            return Ok(Answer::Original(known));
+        }
+        let state = self.find_work(id).ok_or("unknown_work")?.record.state;
+        let last = self.attempts.iter().rfind(|attempt| attempt.record.work == id);
+        let last = last.map(|attempt| attempt.record.clone()).ok_or("nothing_to_retry")?;
+        match (state, last.state) {
+            (WorkWord::Running | WorkWord::Waiting, _) => return Err("running"),
+            (WorkWord::Completed | WorkWord::Failed | WorkWord::Cancelled, _) => return Err("terminal_work"),
+            (WorkWord::Ready, AttemptState::Failed | AttemptState::Cancelled) => {}
+            (
+                WorkWord::Ready,
+                AttemptState::Launching
+                | AttemptState::Running
+                | AttemptState::Parked
+                | AttemptState::Completed
+                | AttemptState::Handoff
+                | AttemptState::Waiting,
+            ) => return Err("nothing_to_retry"),
+        }
+        let event = self.control(id, delivery_id, "core.retry.requested", "retry_requested")?;
+        self.timers.retain(|timer| timer.of != TimerOf::Failure(last.id));
+        self.queue(id, event, &last.binding);
+        let now = self.now;
+        let work = self.work_mut(id);
+        work.record.failures = 0;
+        work.record.eligibility = EligibilityRecord::Due(event);
+        work.failed = Some(last.id);
+        work.queued_at = now;
+        Ok(Answer::Accepted(event))
+    }
+
+    /// Orders the live attempt of a Work to stop. It is a control, and no input.
+    pub(super) fn interrupt(&mut self, id: WorkId, delivery_id: DeliveryId) -> Result<Answer, Refusal> {
+        if let Some(known) = self.manual(&delivery_id) {
+            return Ok(Answer::Original(known));
+        }
+        if self.find_work(id).ok_or("unknown_work")?.record.state != WorkWord::Running {
+            return Err("not_running");
+        }
+        let live = self.attempts.iter().find(|attempt| {
+            attempt.record.work == id && !attempt.record.state.is_terminal() && attempt.settling.is_none()
+        });
+        if !live.ok_or("not_running")?.interrupts {
+            return Err("unsupported");
+        }
+        let event = self.control(id, delivery_id, "core.manual.interrupt", "control")?;
+        self.intend(IntentKind::Interrupt, event, id);
+        Ok(Answer::Accepted(event))
+    }
+
+    fn manual(&mut self, delivery_id: &DeliveryId) -> Option<EventId> {
+        let known = self
+            .events
+            .iter_mut()
+            .find(|event| event.source.as_str() == "core.manual" && event.delivery == *delivery_id);
+        known.map(|event| {
+            event.redelivered += 1;
+            event.id
+        })
+    }
+
+    /// An operator's Event about a Work, with its checkpoint. It begins a chain of its own.
+    fn control(
+        &mut self,
+        id: WorkId,
+        delivery_id: DeliveryId,
+        event_type: &str,
+        code: &str,
+    ) -> Result<EventId, Refusal> {
+        let said = Delivery {
+            source: SourceName::known("core.manual"),
+            id: delivery_id,
+            event_type: EventType::known(event_type),
+            scope: self.work(id).record.scope.clone(),
+            ..delivery("replaced").to(id)
+        };
+        let Answer::Accepted(event) = self.accept(said)? else { return Err("said_before") };
+        self.mark(event, CheckpointOutcome::Routed, Some(id), Some(code));
+        Ok(event)
+    }
+
+    /// Presents every intent that is not settled to its own attempt, and to no other.
+    pub(super) fn present(&mut self) {
+        for at in 0..self.intents.len() {
+            let intent = self.intents[at].clone();
+            let runs = self.attempt(intent.execution).record.state == AttemptState::Running;
+            if intent.state == IntentState::Pending && runs {
+                self.intents[at].attempted = true;
+            }
+        }
+    }
+
+    /// Records what executors answered.
+    pub(super) fn acknowledge(&mut self, answer: InjectAnswer) {
+        for at in 0..self.intents.len() {
+            let intent = self.intents[at].clone();
+            if intent.state != IntentState::Pending || !intent.attempted {
+                continue;
+            }
+            match (intent.kind, answer) {
+                // Nobody knows, so it is presented again.
+                (_, InjectAnswer::Ambiguous) | (IntentKind::Interrupt, InjectAnswer::NotAccepting) => {}
+                (IntentKind::Inject, InjectAnswer::Accepted) => {
+                    self.intents[at].state = IntentState::Accepted
+                }
+                (IntentKind::Inject, InjectAnswer::NotAccepting) => {
+                    self.intents[at].state = IntentState::NotAccepting;
+                }
+                (IntentKind::Interrupt, InjectAnswer::Accepted) => {
+                    self.intents[at].state = IntentState::Accepted;
+                    self.fence(intent.execution, intent.event);
+                }
+            }
+        }
+    }
+
+    /// Ends an attempt that was interrupted. Its Work stays ready, with its input.
+    fn fence(&mut self, execution: domain::id::ExecutionId, by: EventId) {
+        self.end_attempt(execution, AttemptState::Cancelled);
+        self.attempt_mut(execution).record.interrupted_by = Some(by);
+        let (id, now) = (self.attempt(execution).record.work, self.now);
+        let work = self.work_mut(id);
+        work.record.state = WorkWord::Ready;
+        work.queued_at = now;
+    }
+
+    /// Lets a Work go on that an operator had to look at.
+    pub(super) fn release(&mut self, id: WorkId) -> Result<Answer, Refusal> {
+        let held = self.find_work(id).ok_or("unknown_work")?.record.held.is_some();
+        if !held {
+            return Err("not_held");
+        }
+        self.work_mut(id).record.held = None;
+        Ok(Answer::Done)
+    }
+}

@@ -1,0 +1,186 @@
+//! Waits and timers: what is waited for, and exactly one wake.
+
+use domain::event::Key;
+use domain::id::{EventId, ExecutionId, WorkId};
+use domain::route::CheckpointOutcome;
+
+use super::{Fault, Reference, Refusal, Timer, TimerOf, Wait};
+use crate::driver::{
+    AttemptState, EligibilityRecord, EventRecord, Registration, TimerKind, TimerRecord, WaitRecord,
+    WaitState, WorkWord,
+};
+
+impl Reference {
+    /// A registration names keys of its Work, and a watermark that was accepted.
+    pub(super) fn check_registration(
+        &self,
+        execution: ExecutionId,
+        registration: &Registration,
+    ) -> Result<(), Refusal> {
+        if registration.after > self.last_sequence() {
+            return Err("watermark_beyond_history");
+        }
+        let own = &self.work(self.attempt(execution).record.work).record.keys;
+        if registration.keys.iter().any(|key| !own.contains(key)) {
+            return Err("foreign_key");
+        }
+        Ok(())
+    }
+
+    /// Parks an attempt, or ends it where nothing could resume it, and looks at what is accepted already.
+    pub(super) fn park(&mut self, execution: ExecutionId, registration: Registration) {
+        let (id, binding, resumes) = {
+            let attempt = self.attempt(execution);
+            (attempt.record.work, attempt.record.binding.clone(), attempt.resumes)
+        };
+        if resumes {
+            let attempt = self.attempt_mut(execution);
+            attempt.record.state = AttemptState::Parked;
+            attempt.record.lease_until = None;
+            attempt.record.recovering = false;
+            self.retire_intents(execution);
+        } else {
+            self.end_attempt(execution, AttemptState::Waiting);
+        }
+        self.work_mut(id).record.state = WorkWord::Waiting;
+        let number = self.number();
+        if let Some(timeout) = registration.timeout {
+            let record = TimerRecord { due_at: self.now.after(timeout), work: id, kind: TimerKind::Wait };
+            self.timers.push(Timer { record, of: TimerOf::Wait(number) });
+        }
+        let record = WaitRecord {
+            work: id,
+            execution,
+            keys: registration.keys,
+            types: registration.types,
+            after: registration.after,
+            state: WaitState::Active,
+        };
+        self.waits.push(Wait { number, record, timeout: None, binding });
+        self.announce_turn(execution);
+        self.arbitrate(id);
+    }
+
+    /// Whether an Event is what a Wait waits for.
+    fn matches(&self, wait: &Wait, event: &EventRecord) -> bool {
+        if wait.timeout == Some(event.id) {
+            return true;
+        }
+        let inclusive = self.breaks(Fault::WatermarkIsInclusive) && event.sequence == wait.record.after;
+        let has_key = |key: &Key| wait.record.keys.contains(key);
+        let is_lost = event.checkpoint.as_ref().is_some_and(|checkpoint| match checkpoint.outcome {
+            CheckpointOutcome::Routed => false,
+            CheckpointOutcome::Unmatched
+            | CheckpointOutcome::Dropped
+            | CheckpointOutcome::Terminal
+            | CheckpointOutcome::Quarantined => true,
+        });
+        let is_own =
+            event.emitted_by.is_some_and(|execution| self.attempt(execution).record.work == wait.record.work);
+        let is_consumed = !inclusive
+            && self.attempts.iter().any(|attempt| {
+                attempt.record.work == wait.record.work && attempt.record.consumed.contains(&event.id)
+            });
+        (event.sequence > wait.record.after || inclusive)
+            && event.key.as_ref().is_some_and(has_key)
+            && (wait.record.types.is_empty() || wait.record.types.contains(&event.event_type))
+            && event.work.is_none_or(|work| work == wait.record.work)
+            && !is_lost
+            && !is_own
+            && !is_consumed
+    }
+
+    /// Wakes a Work by the first accepted Event that its Wait matches, if there is one.
+    pub(super) fn arbitrate(&mut self, id: WorkId) {
+        if self.breaks(Fault::WakeIsSuppressed) {
+            return;
+        }
+        let active = |wait: &&Wait| wait.record.work == id && wait.record.state == WaitState::Active;
+        let Some(wait) = self.waits.iter().find(active).cloned() else { return };
+        let first = self.events.iter().find(|event| self.matches(&wait, event));
+        if let Some(winner) = first.map(|event| event.id) {
+            self.wake(&wait, winner);
+        }
+    }
+
+    fn wake(&mut self, wait: &Wait, winner: EventId) {
+        let (id, now) = (wait.record.work, self.now);
+        for known in self.waits.iter_mut().filter(|known| known.number == wait.number) {
+            known.record.state = WaitState::Woken(winner);
+        }
+        self.timers.retain(|timer| timer.of != TimerOf::Wait(wait.number));
+        self.queue(id, winner, &wait.binding);
+        let work = self.work_mut(id);
+        work.record.state = WorkWord::Ready;
+        work.woken_by = Some(winner);
+        work.queued_at = now;
+        // What goes on is charged to the winner's chain.
+        if let Err(reason) = self.say(&format!("woken/{}", wait.number), "core.wait.woken", id, winner) {
+            self.work_mut(id).record.held = Some(reason.to_owned());
+        }
+    }
+
+    /// Fires every timer that is due, the earliest first.
+    pub(super) fn fire(&mut self) {
+        loop {
+            let due = self.timers.iter().filter(|timer| timer.record.due_at <= self.now);
+            let Some(timer) = due.min_by_key(|timer| timer.record.due_at).cloned() else { return };
+            self.timers.retain(|other| other.of != timer.of);
+            match timer.of {
+                TimerOf::Failure(failed) => self.fire_retry(timer.record.work, failed),
+                TimerOf::Wait(number) => self.fire_timeout(number),
+            }
+        }
+    }
+
+    fn fire_retry(&mut self, id: WorkId, failed: ExecutionId) {
+        let work = self.work(id);
+        let waits_it_out = work.record.state == WorkWord::Ready
+            && matches!(work.record.eligibility, EligibilityRecord::Backoff(_))
+            && work.failed == Some(failed);
+        if !waits_it_out {
+            return;
+        }
+        let (trigger, binding) = {
+            let failed = &self.attempt(failed).record;
+            (failed.trigger, failed.binding.clone())
+        };
+        let said = self.say(&format!("retry/{failed}"), "core.retry.due", id, trigger);
+        let now = self.now;
+        match said {
+            Ok(event) => {
+                self.queue(id, event, &binding);
+                let work = self.work_mut(id);
+                work.record.eligibility = EligibilityRecord::Due(event);
+                work.queued_at = now;
+            }
+            Err(_recorded) => self.work_mut(id).record.eligibility = EligibilityRecord::Exhausted,
+        }
+    }
+
+    fn fire_timeout(&mut self, number: i64) {
+        let Some(wait) = self.waits.iter().find(|wait| wait.number == number).cloned() else { return };
+        let id = wait.record.work;
+        // What was accepted before wins, even at the deadline.
+        if !self.breaks(Fault::DeadlineWins) {
+            self.arbitrate(id);
+        }
+        let active = |wait: &&Wait| wait.number == number && wait.record.state == WaitState::Active;
+        if self.waits.iter().find(active).is_none() {
+            return;
+        }
+        let attempt = &self.attempt(wait.record.execution).record;
+        let trigger = attempt.resumed_by.unwrap_or(attempt.trigger);
+        let Ok(event) = self.say(&format!("timeout/{number}"), "core.wait.timeout", id, trigger) else {
+            return;
+        };
+        for known in self.waits.iter_mut().filter(|known| known.number == number) {
+            known.timeout = Some(event);
+        }
+        if self.breaks(Fault::DeadlineWins) {
+            self.wake(&wait, event);
+        } else {
+            self.arbitrate(id);
+        }
+    }
+}
