@@ -138,6 +138,7 @@ pub fn standings<'b>(
 /// [`StoreError`].
 pub(crate) fn reserve(
     tx: &mut dyn Tx,
+    active: &ActiveGeneration,
     claimed: &Execution,
     reserved: &BTreeMap<Unit, Amount>,
 ) -> Result<(), StoreError> {
@@ -145,17 +146,25 @@ pub(crate) fn reserve(
         tx.reserve(claimed.id, &claimed.scope, unit, *amount)?;
     }
     if !reserved.is_empty() {
-        offer(tx, &claimed.scope)?;
+        offer(tx, active, &claimed.scope)?;
     }
     Ok(())
 }
 
 /// Brings back the first of those that wait for what others reserved. Each that starts or is held brings the next,
-/// so that nobody is passed over.
+/// so that nobody is passed over, and so does one that
+/// finds something else in its way or is cancelled.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn offer(tx: &mut dyn Tx, scope: &ScopeName) -> Result<bool, StoreError> {
+pub(crate) fn offer(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    scope: &ScopeName,
+) -> Result<bool, StoreError> {
+    if active.crossings_max() == 0 {
+        return Ok(false);
+    }
     let here = schedule::bring_back(tx, &Blocker::Reserved(scope.clone()), 1)?;
     Ok(schedule::bring_back(tx, &Blocker::ReservedOverall, 1)? || here)
 }
@@ -204,7 +213,7 @@ pub(crate) fn charge(
         }
     }
     tx.release_reservation(execution.id)?;
-    charged.ready = offer(tx, &execution.scope)?;
+    charged.ready = offer(tx, active, &execution.scope)?;
     Ok(charged)
 }
 

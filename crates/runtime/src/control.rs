@@ -92,6 +92,7 @@ impl Runtime {
                 // A Work in the queue may have been offered the only room there is.
                 if had_room {
                     schedule::room_freed(tx, &work.scope, 1)?;
+                    budget::offer(tx, &active, &work.scope)?;
                 }
                 Ok::<_, ControlError>(ended)
             })

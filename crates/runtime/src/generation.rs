@@ -50,6 +50,8 @@ pub struct ActiveGeneration {
     pub scopes: BTreeMap<ScopeName, ActiveScope>,
     /// Every budget over all scopes, whichever scope declares it: each turn of any scope counts in it.
     overall: Vec<Budget>,
+    /// How many Events about budgets one turn may lead to at most.
+    crossings_max: usize,
 }
 
 /// Why a configuration was not applied. The one in force stays.
@@ -108,7 +110,9 @@ impl ActiveGeneration {
                 overall.push(budget.clone());
             }
         }
-        Ok(Self { number, scopes: active, overall })
+        let own = active.values().map(|active| active.scope.budgets.len()).max().unwrap_or(0);
+        let crossings_max = 2 * (own + overall.len());
+        Ok(Self { number, scopes: active, overall, crossings_max })
     }
 
     /// Every budget in which a turn of a scope counts.
@@ -118,9 +122,8 @@ impl ActiveGeneration {
     }
 
     /// How many Events about budgets one turn may lead to at most; none where nothing has a budget.
-    pub(crate) fn crossings_max(&self) -> usize {
-        let own = self.scopes.values().map(|active| active.scope.budgets.len()).max().unwrap_or(0);
-        2 * (own + self.overall.len())
+    pub(crate) const fn crossings_max(&self) -> usize {
+        self.crossings_max
     }
 
     /// How far a chain may go that begins in a scope.
@@ -170,6 +173,7 @@ impl Generations {
             number: Generation::from_number(0),
             scopes: BTreeMap::new(),
             overall: Vec::new(),
+            crossings_max: 0,
         };
         Self { registry, read, active: RwLock::new(Arc::new(none)), pinned: Mutex::default() }
     }

@@ -276,7 +276,7 @@ impl Step<'_> {
         let last = tx.last_sequence();
         tx.consume_inputs(work.id, last, execution)?;
         tx.update_work(&next, &work)?;
-        budget::reserve(tx, &claimed, &reserved)?;
+        budget::reserve(tx, active, &claimed, &reserved)?;
         self.started(work, claimed);
         Ok(())
     }
@@ -306,7 +306,7 @@ impl Step<'_> {
         let last = tx.last_sequence();
         tx.consume_batch(work.id, last, parked, next.turn.number)?;
         tx.update_work(&woken, work)?;
-        budget::reserve(tx, &next, reserved)?;
+        budget::reserve(tx, self.active, &next, reserved)?;
         self.started(work.clone(), next);
         Ok(())
     }
@@ -338,16 +338,20 @@ impl Step<'_> {
         self.done.held += u64::from(next.hold.is_some_and(|hold| hold.because == HoldReason::Budget));
         self.done.blocked += 1;
         room_freed(tx, &work.scope, 1)?;
-        budget::offer(tx, &work.scope)?;
+        budget::offer(tx, self.active, &work.scope)?;
         Ok(())
     }
 
     fn block(&mut self, tx: &mut dyn Tx, work: &Work, blocker: Blocker) -> Result<(), StoreError> {
+        let waits_for_others = matches!(blocker, Blocker::Reserved(_) | Blocker::ReservedOverall);
         let next = work.clone().block(blocker).expect("a runnable Work can be blocked");
         tx.update_work(&next, work)?;
         self.done.blocked += 1;
-        // The room it was offered is still there; whoever waits for it may take it.
+        // What it was offered is still there; whoever waits for it may take it.
         room_freed(tx, &work.scope, 1)?;
+        if !waits_for_others {
+            budget::offer(tx, self.active, &work.scope)?;
+        }
         Ok(())
     }
 }
