@@ -84,7 +84,14 @@ impl Runtime {
         let acceptance = self
             .store()
             .transact("accept", move |tx| {
-                let acceptance = accept(tx, &delivery, bounds)?;
+                let acceptance = match accept(tx, &delivery, bounds) {
+                    Ok(acceptance) => acceptance,
+                    // What is kept of such a refusal is committed, and nothing else was written.
+                    Err(AcceptError::Refused(refusal @ AcceptRefusal::Causal(_))) => {
+                        return Ok(Err(refusal));
+                    }
+                    Err(error) => return Err(error),
+                };
                 if let (Acceptance::New { event, sequence }, Fate::Drop(code, reason)) = (acceptance, &fate) {
                     tx.route_off(&Checkpoint {
                         sequence,
@@ -99,9 +106,13 @@ impl Runtime {
                         at: tx.now(),
                     })?;
                 }
-                Ok::<_, AcceptError>(acceptance)
+                Ok::<_, AcceptError>(Ok(acceptance))
             })
             .await?;
+        if acceptance.is_err() {
+            self.hints().committed();
+        }
+        let acceptance = acceptance?;
         match acceptance {
             Acceptance::New { .. } => {
                 self.metrics().accepted.inc();

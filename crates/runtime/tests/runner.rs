@@ -26,4 +26,5 @@ mod runner {
     mod recover;
     mod retry;
     mod route;
+    mod specification;
 }

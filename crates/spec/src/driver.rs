@@ -61,7 +61,7 @@ pub enum Command {
         /// How it ended.
         end: TurnEnd,
     },
-    /// Whoever speaks for an attempt renews its lease.
+    /// Whoever speaks for an attempt renews its lease. The answer are those whose lease now ends later.
     Renew,
     /// Attempts whose lease is over are claimed for recovery, and their executors answer this.
     Recover(Found),

@@ -15,6 +15,7 @@
 //! written out as a literal in the case or in its samples, as the state it is meant to show.
 
 pub mod cases;
+pub mod differential;
 pub mod driver;
 pub mod reference;
 pub mod store;

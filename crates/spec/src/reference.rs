@@ -234,6 +234,7 @@ impl Reference {
                 if self.breaks(Fault::CountersInMemory) {
                     self.charged.clear();
                 }
+                self.let_go();
                 Ok(Answer::Done)
             }
         }

@@ -1,5 +1,6 @@
 //! The rules of `docs/spec` and the tests that hold them: each rule has its own name, says which tests would fail
-//! without it or that it is open, and every test it names is there.
+//! without it or that it is open, and every test it names is there. A case of the specification holds a rule once
+//! the runtime passes it, and then some rule names it.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,10 @@ use crate::mutants::{self, Head};
 
 const PAGES: &str = "docs/spec/";
 const INDEX: &str = "docs/spec/README.md";
+/// Where the cases for the runtime are listed.
+const CASES: &str = "crates/spec/src/cases.rs";
+/// Where those are listed that it does not pass yet.
+const LACKING: &str = "crates/runtime/tests/runner/specification.rs";
 /// What stands in place of tests where the runtime does not have a rule yet.
 const OPEN: &str = "open";
 
@@ -35,6 +40,8 @@ fn rule(line: &str) -> Option<Result<Rule<'_>, &'static str>> {
 /// Rules and tests hold together.
 pub(super) fn hold(repository: &Repository) -> Vec<Finding> {
     let tests = tests(repository);
+    let lacking = lacking(repository);
+    let mut named = BTreeSet::new();
     let mut findings = Vec::new();
     let mut ids = BTreeSet::new();
     for file in &repository.files {
@@ -75,12 +82,46 @@ pub(super) fn hold(repository: &Repository) -> Vec<Finding> {
             for test in rule.tests.iter().filter(|test| **test != OPEN && !tests.contains(**test)) {
                 findings.push(Finding::at(&file.path, number, format!("no test is called `{test}`")));
             }
+            for case in rule.tests.iter().filter(|test| lacking.contains(*test)) {
+                let message = format!("the runtime does not pass `{case}` yet, so it holds no rule");
+                findings.push(Finding::at(&file.path, number, message));
+            }
+            named.extend(rule.tests.iter().copied());
             if rule.tests.contains(&OPEN) && rule.tests.len() > 1 {
                 findings.push(Finding::at(&file.path, number, "a rule with tests is not open"));
             }
         }
     }
+    for case in cases(repository) {
+        if !named.contains(case) && !lacking.contains(case) {
+            let message = format!("no rule of {PAGES} names the case `{case}`");
+            findings.push(Finding::of(CASES, message));
+        }
+    }
     findings
+}
+
+/// The lines of a file behind the one that has `begin`, up to the one that is `end`.
+fn block<'r>(
+    repository: &'r Repository,
+    path: &str,
+    begin: &str,
+    end: &str,
+) -> impl Iterator<Item = &'r str> {
+    let file = repository.files.iter().find(|file| file.path == path);
+    let lines = file.into_iter().flat_map(|file| file.text.lines());
+    let behind = lines.map(str::trim).skip_while(move |line| !line.contains(begin)).skip(1);
+    behind.take_while(move |line| *line != end)
+}
+
+/// The names of the cases for the runtime.
+fn cases(repository: &Repository) -> BTreeSet<&str> {
+    block(repository, CASES, "$each! {", "}").collect()
+}
+
+/// The names of those that it does not pass yet.
+fn lacking(repository: &Repository) -> BTreeSet<&str> {
+    block(repository, LACKING, "const LACKING", "];").filter_map(|line| line.split('"').nth(1)).collect()
 }
 
 /// Every mutant says which tests must fail for it, and they are there.
@@ -152,6 +193,22 @@ mod tests {
         for page in ["- **A-1** It MUST.\n", "- **A-1** It MUST. []\n"] {
             assert_eq!(found(page).len(), 1, "{page}");
         }
+    }
+
+    #[test]
+    fn a_case_is_named_by_a_rule_once_the_runtime_passes_it() {
+        let list = "macro_rules! for_each {\n    $each! {\n        it_holds\n        it_waits\n    }\n}\n";
+        let lacks = "const LACKING: &[(&str, &str)] = &[\n    (\"it_waits\", \"waits\"),\n];\n";
+        let code = "fn it_holds() {}\nfn it_waits() {}\n";
+        let found = |page: &str| {
+            let files = [(CASES, list), (LACKING, lacks), ("crates/a/a.rs", code), ("docs/spec/a.md", page)];
+            let found = hold(&Repository::sample(&files));
+            found.into_iter().map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        assert_eq!(found("- **A-1** It MUST. [it_holds]\n"), [""; 0]);
+        assert_eq!(found("- **A-1** It MUST. [open]\n"), ["no rule of docs/spec/ names the case `it_holds`"]);
+        let early = "- **A-1** It MUST. [it_holds, it_waits]\n";
+        assert_eq!(found(early), ["the runtime does not pass `it_waits` yet, so it holds no rule"]);
     }
 
     #[test]

@@ -389,22 +389,6 @@ impl RunBody {
     }
 }
 
-/// Why a run started.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct WhyBody {
-    pub(crate) run: RunBody,
-    /// From the first Event of the chain to the trigger.
-    pub(crate) chain: Vec<EventBody>,
-    /// Everything the run took in.
-    pub(crate) inputs: Vec<EventBody>,
-    /// Events about the same Work that had no effect, newest first.
-    pub(crate) without_effect: Vec<EventBody>,
-    /// Lanes of the Work that stand still.
-    pub(crate) blocked: Vec<LaneBody>,
-    /// The whole story, a sentence a line.
-    pub(crate) sentences: Vec<String>,
-}
-
 /// An RFC 9457 problem.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Problem {

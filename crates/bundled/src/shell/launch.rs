@@ -79,7 +79,7 @@ impl Held {
 #[derive(Debug)]
 pub(super) struct Running {
     process: OwnedFd,
-    _child: LauncherChild,
+    child: LauncherChild,
 }
 
 impl Running {
@@ -123,13 +123,21 @@ pub(super) fn start(
     let child = LauncherChild { child: Some(child), abandoned: abandoned.clone() };
     let pid = pid.ok_or_else(|| failed(io::ErrorKind::InvalidData))?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
-    Ok(Idle { socket, running: Running { process, _child: child } })
+    Ok(Idle { socket, running: Running { process, child } })
 }
 
 impl Idle {
     /// Whether it waits for a plan. Until it has one it says nothing, so whatever can be read is its end.
     pub(super) fn is_waiting(&self) -> bool {
         wait_readable(&[self.socket.as_fd()], Some(Duration::ZERO)).is_ok_and(|readable| !readable[0])
+    }
+
+    /// Ends it, so that it touches its directory no more. It blocks for the time a process takes to be killed.
+    pub(super) fn end(mut self) {
+        if let Some(mut child) = self.running.child.child.take() {
+            // One that has ended is as good.
+            let _ended = child.kill().and_then(|()| child.wait());
+        }
     }
 
     /// Has the command prepared and held. It blocks for the time a small program may need to start.

@@ -53,7 +53,7 @@ struct Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.ahead.clear();
+        self.ahead.drain(..).for_each(Ahead::discard);
         // It may never have been made. What stays is removed by the next daemon.
         let _left_behind = fs::remove_dir_all(&self.place);
         // The process may have another.
@@ -71,7 +71,8 @@ struct Ahead {
 impl Ahead {
     /// Gives up what was made.
     fn discard(self) {
-        // The launcher's draft may come in between; the place is removed as a whole in the end.
+        self.idle.end();
+        // The place is removed as a whole in the end.
         let _left_behind = self.directory.remove();
     }
 }

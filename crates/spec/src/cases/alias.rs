@@ -1,7 +1,7 @@
 //! What one Work learns of another's.
 
 use domain::event::Key;
-use domain::id::{Epoch, Sequence, WorkId};
+use domain::id::{Sequence, WorkId};
 use domain::text::ScopeName;
 
 use crate::driver::{
@@ -47,8 +47,9 @@ pub fn dependency_subscription_alias(driver: &mut dyn Driver) {
     let (work, waits) = driver.running("d");
     let after = driver.last();
     let foreign = Registration { keys: vec![key("o")], types: Vec::new(), after, timeout: None };
-    let end = TurnEnd::of(TurnOutcome::Waiting(foreign));
-    driver.refused(Command::Report { execution: waits, epoch: Epoch::FIRST, end });
+    let (tries, attempt) = driver.running("t");
+    driver.wait(attempt, foreign);
+    assert_eq!(driver.work(tries).state, WorkWord::Ready, "nobody waits on another's key");
     let types = vec![kind("test.alias")];
     driver.wait(waits, Registration { keys: vec![key("d")], types, after, timeout: None });
     driver.refused(Command::Subscribe(subscription("s-0", work, "d", "o", after)));

@@ -6,8 +6,8 @@ use domain::id::{Epoch, EventId, ExecutionId, Sequence, WorkId};
 use domain::route::CheckpointOutcome;
 
 use crate::driver::{
-    AttemptState, Capability, Command, Driver, Registration, TurnEnd, TurnOutcome, WaitRecord, WaitState,
-    WorkWord, delivery, key, kind, scope,
+    AttemptState, Capability, Command, Driver, Registration, ScopeText, TurnEnd, TurnOutcome, WaitRecord,
+    WaitState, WorkWord, delivery, key, kind, route, scope,
 };
 
 const MOMENT: Duration = Duration::from_micros(1);
@@ -126,6 +126,12 @@ fn what_does_not_match(driver: &mut dyn Driver) {
     let woken = driver.work(work);
     assert_eq!(woken.state, WorkWord::Ready);
     assert_eq!(woken.pending.first(), Some(&context), "what accumulated is taken along");
+
+    driver.configure(scope("main").routes(vec![route("told").takes("test.happened")]));
+    driver.start();
+    let (work, _run) = parked(driver, "strange", None);
+    let news = driver.deliver(delivery("d-10").key("strange").of("test.strange"));
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(news), "what no route takes is news, too");
 }
 
 /// At the deadline the order of acceptance decides, and a clock alone wakes nothing.
@@ -165,6 +171,30 @@ pub fn wait_timeout_acceptance_tie(driver: &mut dyn Driver) {
     driver.route();
     assert_eq!(driver.snapshot(), before, "what has fired does not fire again");
     continues(driver, run, timeout, false);
+    refused_timeout(driver);
+}
+
+/// A timeout that its chain refuses wakes nothing, and is left to an operator.
+fn refused_timeout(driver: &mut dyn Driver) {
+    driver.configure(ScopeText { causal_max_depth: 1, ..scope("main") });
+    let root = driver.accept(delivery("root"));
+    driver.deliver(delivery("deep").key("deep").because(root));
+    let (run, work) = (driver.start_one(), driver.owner("deep"));
+    let after = driver.last();
+    driver.wait(run, Registration { timeout: Some(TIMEOUT), ..on("deep", after) });
+    driver.advance(TIMEOUT);
+    driver.fire();
+    driver.fire();
+    let seen = driver.snapshot();
+    let held = seen.work(work);
+    assert!(held.held.is_some() && held.state == WorkWord::Waiting, "no wake without an Event");
+    assert!(seen.timers.is_empty() && driver.start().is_empty(), "and no tight loop");
+    driver.must(Command::Release(work));
+    let seen = driver.snapshot();
+    let timeout = seen.events_of("core.wait.timeout").last().copied().expect("it is accepted now").clone();
+    assert_eq!(timeout.depth, 0, "an operator's word needs no room in a chain");
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(timeout.id));
+    continues(driver, run, timeout.id, false);
 }
 
 /// Wake and cancellation, in both orders: neither rewrites the other.
@@ -210,17 +240,21 @@ pub fn wait_cancel_orders(driver: &mut dyn Driver) {
 /// A watermark is exclusive, and never past what is accepted; a Wait may be for a time alone.
 pub fn wait_watermark_and_timeout_only(driver: &mut dyn Driver) {
     driver.configure(scope("main"));
+    let last = driver.last();
+    let beyond = Registration { timeout: Some(TIMEOUT), ..on("beyond", Sequence::from_number(i64::MAX)) };
+    let endless = Registration { keys: Vec::new(), ..on("endless", last) };
+    for (id, registration) in [("beyond", beyond), ("foreign", on("another's", last)), ("endless", endless)] {
+        let (work, run) = driver.running(id);
+        driver.wait(run, registration);
+        let seen = driver.snapshot();
+        assert_eq!(seen.attempt(run).state, AttemptState::Failed, "what may not be waited for is a failure");
+        assert!(seen.waits.is_empty() && seen.work(work).state == WorkWord::Ready);
+        driver.must(Command::Cancel(work));
+    }
+
     let (work, run) = driver.running("k");
     let seen_already = driver.deliver(delivery("d-1").key("k"));
     let watermark = driver.last();
-    let before = driver.snapshot();
-    let beyond = Registration { timeout: Some(TIMEOUT), ..on("k", watermark.next()) };
-    let foreign = on("another's", watermark);
-    for registration in [beyond, foreign] {
-        let end = TurnEnd::of(TurnOutcome::Waiting(registration));
-        driver.refused(Command::Report { execution: run, epoch: Epoch::FIRST, end });
-        assert_eq!(driver.snapshot(), before, "a registration that is refused changes nothing");
-    }
     driver.wait(run, on("k", watermark));
     assert_eq!(driver.work(work).state, WorkWord::Waiting, "what was observed is not used again");
     let winner = driver.deliver(delivery("d-2").key("k"));

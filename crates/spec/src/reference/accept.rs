@@ -93,6 +93,10 @@ impl Reference {
         if let Some(code) = refusal
             && !self.breaks(Fault::BoundsAreBypassed)
         {
+            let again =
+                |record: &RejectionRecord| record.source == delivery.source && record.delivery == delivery.id;
+            // A refusal that is repeated is one record.
+            self.rejections.retain(|record| !again(record));
             self.rejections.push(RejectionRecord {
                 source: delivery.source.clone(),
                 delivery: delivery.id.clone(),
@@ -113,14 +117,15 @@ impl Reference {
         id: &str,
         event_type: &str,
         work: WorkId,
-        parent: EventId,
+        parent: Option<EventId>,
     ) -> Result<EventId, Refusal> {
         let said = Delivery {
+            parent,
             source: SourceName::known("core"),
             id: DeliveryId::known(id),
             event_type: EventType::known(event_type),
             scope: self.work(work).record.scope.clone(),
-            ..delivery("replaced").to(work).because(parent)
+            ..delivery("replaced").to(work)
         };
         match self.accept(said)? {
             Answer::Accepted(event) => {

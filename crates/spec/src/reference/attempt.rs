@@ -139,7 +139,7 @@ impl Reference {
         until.is_some_and(|until| self.now < until || (inclusive && self.now == until))
     }
 
-    fn is_active(&self, attempt: &Attempt) -> bool {
+    fn is_active(attempt: &Attempt) -> bool {
         let active = matches!(attempt.record.state, AttemptState::Launching | AttemptState::Running);
         active && attempt.settling.is_none()
     }
@@ -151,8 +151,11 @@ impl Reference {
         end: TurnEnd,
     ) -> Result<Answer, Refusal> {
         let attempt = self.find_attempt(execution).ok_or("unknown_run")?;
-        if !self.is_active(attempt) {
+        if !Self::is_active(attempt) {
             return Err("ended");
+        }
+        if attempt.record.state != AttemptState::Running || attempt.record.recovering {
+            return Err("nobody_follows");
         }
         if attempt.record.epoch != epoch && !self.breaks(Fault::EpochIsSkipped) {
             return Err("stale_epoch");
@@ -162,9 +165,12 @@ impl Reference {
         }
         match end.outcome.clone() {
             TurnOutcome::Waiting(registration) => {
-                self.check_registration(execution, &registration)?;
                 self.prove(execution, &end.consumed);
-                self.park(execution, registration);
+                match self.check_registration(execution, &registration) {
+                    Ok(()) => self.park(execution, registration),
+                    // Its process has ended its turn, and nothing it asked for could wake it.
+                    Err(_refusal) => self.settle(execution, TurnEnd::failed()),
+                }
             }
             TurnOutcome::Completed | TurnOutcome::Handoff | TurnOutcome::Failed { .. } => {
                 self.prove(execution, &end.consumed);
@@ -332,7 +338,10 @@ impl Reference {
         let mut renewed = Vec::new();
         for at in 0..self.attempts.len() {
             let attempt = &self.attempts[at];
-            if self.is_active(attempt) && self.is_live(attempt.record.lease_until) {
+            // Of one that may still run without anybody following it, nobody speaks.
+            let followed = Self::is_active(attempt) && !attempt.record.recovering;
+            let later = attempt.record.lease_until < Some(until);
+            if followed && later && self.is_live(attempt.record.lease_until) {
                 renewed.push(attempt.record.id);
                 self.attempts[at].record.lease_until = Some(until);
             }
@@ -340,12 +349,23 @@ impl Reference {
         renewed
     }
 
+    /// Ends the leases of a process that ends, so that the next one need not wait for them.
+    pub(super) fn let_go(&mut self) {
+        for at in 0..self.attempts.len() {
+            let attempt = &self.attempts[at];
+            let followed = Self::is_active(attempt) && !attempt.record.recovering;
+            if followed && self.is_live(attempt.record.lease_until) {
+                self.attempts[at].record.lease_until = Some(self.now);
+            }
+        }
+    }
+
     /// Claims attempts whose lease is over at a higher epoch, and does what their executors find.
     pub(super) fn recover(&mut self, found: &Found) -> Vec<ExecutionId> {
         let mut recovered = Vec::new();
         for at in 0..self.attempts.len() {
             let attempt = &self.attempts[at];
-            if self.is_active(attempt) && !self.is_live(attempt.record.lease_until) {
+            if Self::is_active(attempt) && !self.is_live(attempt.record.lease_until) {
                 recovered.push(attempt.record.id);
             }
         }
@@ -366,6 +386,8 @@ impl Reference {
                     attempt.record.recovering = false;
                 }
                 Found::Finished(end) => {
+                    attempt.record.state = AttemptState::Running;
+                    attempt.record.recovering = false;
                     // One that claims what it may not is left to be asked again.
                     let _refused = self.report(*execution, epoch, end.clone());
                 }

@@ -149,7 +149,7 @@ impl Reference {
                 // Nobody knows, so it is presented again.
                 (_, InjectAnswer::Ambiguous) | (IntentKind::Interrupt, InjectAnswer::NotAccepting) => {}
                 (IntentKind::Inject, InjectAnswer::Accepted) => {
-                    self.intents[at].state = IntentState::Accepted
+                    self.intents[at].state = IntentState::Accepted;
                 }
                 (IntentKind::Inject, InjectAnswer::NotAccepting) => {
                     self.intents[at].state = IntentState::NotAccepting;
@@ -179,6 +179,7 @@ impl Reference {
             return Err("not_held");
         }
         self.work_mut(id).record.held = None;
+        self.release_wait(id)?;
         Ok(Answer::Done)
     }
 }

@@ -89,7 +89,15 @@ impl Reference {
         let (route, wish) = match self.ask(&event) {
             Asked::Nothing => return Ok(false),
             Asked::Unmatched => {
-                self.mark(id, CheckpointOutcome::Unmatched, None, None);
+                let owner = event.key.as_ref().and_then(|key| self.owner(key));
+                match owner.filter(|owner| self.is_waited_for(*owner, &event)) {
+                    // What no route takes is news all the same to a Work that waits for it.
+                    Some(owner) => {
+                        self.mark(id, CheckpointOutcome::Routed, Some(owner), Some("waited_for"));
+                        self.arbitrate(owner);
+                    }
+                    None => self.mark(id, CheckpointOutcome::Unmatched, None, None),
+                }
                 return Ok(true);
             }
             Asked::Matched(route, wish) => (route, wish),

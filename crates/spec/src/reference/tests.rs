@@ -37,7 +37,7 @@ const NOTICED_BY: [(Fault, &str, &str); Fault::ALL.len()] = [
     (Fault::AliasIsRenamed, "dependency_subscription_alias", "one alias for one Event"),
     (Fault::ConsumedWithoutProof, "completion_inject_orders", "only proof consumes"),
     (Fault::EpochIsSkipped, "lease_loss_adoption_and_stale_result", "not refused but Done: Report"),
-    (Fault::ExpiryIsInclusive, "lease_loss_adoption_and_stale_result", "at the moment it ends it is over"),
+    (Fault::ExpiryIsInclusive, "lease_loss_adoption_and_stale_result", "not refused but Done: Report"),
     (Fault::InputEndsBackoff, "retry_backoff_exhaustion_and_manual_event", "input does not end the wait"),
     (Fault::BoundsAreBypassed, "concurrent_chain_budget", "left: (12, 0)"),
     (Fault::CountersInMemory, "causal_depth_rate_replay_and_clock", "not refused but Accepted"),

@@ -24,6 +24,9 @@ impl Reference {
         if registration.keys.iter().any(|key| !own.contains(key)) {
             return Err("foreign_key");
         }
+        if registration.keys.is_empty() && registration.timeout.is_none() {
+            return Err("endless");
+        }
         Ok(())
     }
 
@@ -69,11 +72,9 @@ impl Reference {
         let inclusive = self.breaks(Fault::WatermarkIsInclusive) && event.sequence == wait.record.after;
         let has_key = |key: &Key| wait.record.keys.contains(key);
         let is_lost = event.checkpoint.as_ref().is_some_and(|checkpoint| match checkpoint.outcome {
-            CheckpointOutcome::Routed => false,
-            CheckpointOutcome::Unmatched
-            | CheckpointOutcome::Dropped
-            | CheckpointOutcome::Terminal
-            | CheckpointOutcome::Quarantined => true,
+            // What no route takes is news all the same.
+            CheckpointOutcome::Routed | CheckpointOutcome::Unmatched => false,
+            CheckpointOutcome::Dropped | CheckpointOutcome::Terminal | CheckpointOutcome::Quarantined => true,
         });
         let is_own =
             event.emitted_by.is_some_and(|execution| self.attempt(execution).record.work == wait.record.work);
@@ -88,6 +89,12 @@ impl Reference {
             && !is_lost
             && !is_own
             && !is_consumed
+    }
+
+    /// Whether a Work waits for an Event.
+    pub(super) fn is_waited_for(&self, id: WorkId, event: &EventRecord) -> bool {
+        let active = |wait: &&Wait| wait.record.work == id && wait.record.state == WaitState::Active;
+        self.waits.iter().find(active).is_some_and(|wait| self.matches(wait, event))
     }
 
     /// Wakes a Work by the first accepted Event that its Wait matches, if there is one.
@@ -115,7 +122,8 @@ impl Reference {
         work.woken_by = Some(winner);
         work.queued_at = now;
         // What goes on is charged to the winner's chain.
-        if let Err(reason) = self.say(&format!("woken/{}", wait.number), "core.wait.woken", id, winner) {
+        if let Err(reason) = self.say(&format!("woken/{}", wait.number), "core.wait.woken", id, Some(winner))
+        {
             self.work_mut(id).record.held = Some(reason.to_owned());
         }
     }
@@ -145,7 +153,7 @@ impl Reference {
             let failed = &self.attempt(failed).record;
             (failed.trigger, failed.binding.clone())
         };
-        let said = self.say(&format!("retry/{failed}"), "core.retry.due", id, trigger);
+        let said = self.say(&format!("retry/{failed}"), "core.retry.due", id, Some(trigger));
         let now = self.now;
         match said {
             Ok(event) => {
@@ -171,8 +179,12 @@ impl Reference {
         }
         let attempt = &self.attempt(wait.record.execution).record;
         let trigger = attempt.resumed_by.unwrap_or(attempt.trigger);
-        let Ok(event) = self.say(&format!("timeout/{number}"), "core.wait.timeout", id, trigger) else {
-            return;
+        let event = match self.say(&format!("timeout/{number}"), "core.wait.timeout", id, Some(trigger)) {
+            Ok(event) => event,
+            Err(reason) => {
+                self.work_mut(id).record.held = Some(reason.to_owned());
+                return;
+            }
         };
         for known in self.waits.iter_mut().filter(|known| known.number == number) {
             known.timeout = Some(event);
@@ -182,5 +194,14 @@ impl Reference {
         } else {
             self.arbitrate(id);
         }
+    }
+
+    /// Ends a Wait whose timeout was refused, on an operator's word, which needs no room in a chain.
+    pub(super) fn release_wait(&mut self, id: WorkId) -> Result<(), Refusal> {
+        let active = |wait: &&Wait| wait.record.work == id && wait.record.state == WaitState::Active;
+        let Some(wait) = self.waits.iter().find(active).cloned() else { return Ok(()) };
+        let event = self.say(&format!("timeout/{}", wait.number), "core.wait.timeout", id, None)?;
+        self.wake(&wait, event);
+        Ok(())
     }
 }

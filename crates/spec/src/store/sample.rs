@@ -216,7 +216,7 @@ pub(super) fn execution(number: i64, work: &Work, trigger: &Event) -> Execution 
         timeout: Duration::from_hours(1),
         deadline_at: None,
         handle: None,
-        turn: Turn::first(trigger.id),
+        turn: Turn { number: 1, cause: trigger.id, used: Duration::ZERO, resumed_by: None, session: None },
         outcome: None,
         claimed_at: second(number),
         started_at: None,

@@ -1,5 +1,5 @@
 /// Every file of cases.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     include_str!("access.rs"),
     include_str!("config.rs"),
     include_str!("durability.rs"),
@@ -13,6 +13,7 @@ const FILES: [&str; 14] = [
     include_str!("start.rs"),
     include_str!("timer.rs"),
     include_str!("transaction.rs"),
+    include_str!("wait.rs"),
     include_str!("work.rs"),
 ];
 

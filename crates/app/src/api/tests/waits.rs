@@ -12,6 +12,7 @@ fn config(wait: &str, depth: u32) -> String {
         r#"
 [daemon]
 api_listen = "127.0.0.1:0"
+webhook_listen = "127.0.0.1:0"
 [[scopes]]
 name = "main"
 [scopes.settings]

@@ -7,7 +7,7 @@ use domain::store::StartRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{KeyBody, RunBody};
+use super::{EventBody, KeyBody, RunBody};
 
 /// A page of runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -249,4 +249,20 @@ impl From<&LaneBlock> for LaneBody {
             next_try_at: block.blocked_until.to_string(),
         }
     }
+}
+
+/// Why a run started.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct WhyBody {
+    pub(crate) run: RunBody,
+    /// From the first Event of the chain to the trigger.
+    pub(crate) chain: Vec<EventBody>,
+    /// Everything the run took in.
+    pub(crate) inputs: Vec<EventBody>,
+    /// Events about the same Work that had no effect, newest first.
+    pub(crate) without_effect: Vec<EventBody>,
+    /// Lanes of the Work that stand still.
+    pub(crate) blocked: Vec<LaneBody>,
+    /// The whole story, a sentence a line.
+    pub(crate) sentences: Vec<String>,
 }

@@ -1,0 +1,482 @@
+//! The production runtime as a driver: its stages stepped by hand, over any engine.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Barrier, Mutex};
+use std::task::Poll;
+
+use domain::causal::Origin;
+use domain::delivery::{Acceptance, Authority, Delivery as Handed};
+use domain::event::Payload;
+use domain::id::{Epoch, ExecutionId, IdMaker};
+use domain::outcome::{Outcome, TurnResult};
+use domain::scope::SecretRef;
+use domain::store::Store;
+use extension::{BoxFuture, Executor, Handler, Recovery, Secret, SecretError};
+use runtime::{
+    AcceptError, ControlError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
+};
+use spec::driver::{
+    Answer, AttemptState, Command, Delivery, Driver, Found, ScopeText, Snapshot, TurnEnd, TurnOutcome, Wish,
+};
+use store::{Host, Location};
+
+use super::scripted::{Hands, Scripted};
+use super::told::{self, Desk, Told};
+use super::{config, snapshot};
+use crate::runner::world::HandClock;
+
+/// No case has a secret.
+#[derive(Debug)]
+struct NoSecrets;
+
+impl SecretSource for NoSecrets {
+    fn resolve<'a>(
+        &'a self,
+        name: &'a str,
+        _reference: &'a SecretRef,
+    ) -> BoxFuture<'a, Result<Secret, SecretError>> {
+        let error = SecretError { name: name.to_owned(), reason: "a case has none".to_owned() };
+        Box::pin(async move { Err(error) })
+    }
+}
+
+/// Where the database is.
+#[derive(Debug, Clone)]
+pub(super) enum Engine {
+    /// In memory, where the store itself is what a restart finds again.
+    Memory,
+    /// In a file, which is closed and opened again before every command that finds no attempt live.
+    Sqlite(PathBuf),
+    /// On a server.
+    Postgres(String),
+}
+
+/// A runtime over the store, with stages of its own. There are two at least, so that they compete.
+struct Node {
+    runtime: Runtime,
+    stages: Stages,
+}
+
+/// What outlives every process of a case.
+struct World {
+    engine: Engine,
+    clock: Arc<HandClock>,
+    executor: Arc<Scripted>,
+    desk: Arc<Desk>,
+    texts: Arc<Mutex<BTreeMap<String, Scopes>>>,
+}
+
+pub(super) struct Production {
+    tokio: tokio::runtime::Runtime,
+    world: World,
+    store: Store,
+    nodes: Vec<Node>,
+    /// How often the database was opened again.
+    reopened: usize,
+}
+
+impl World {
+    async fn open(&self) -> Store {
+        let options =
+            store::Options { clock: self.clock.shared(), inline: true, ..store::Options::default() };
+        match &self.engine {
+            Engine::Memory => store::open(&Location::Memory, options).await.unwrap(),
+            Engine::Sqlite(path) => store::open(&Location::Sqlite(path.clone()), options).await.unwrap(),
+            Engine::Postgres(dsn) => {
+                let host = Host { identity: "cellar".to_owned(), label: "the cellar".to_owned() };
+                let options = store::Options { host: Some(host), own_time: true, ..options };
+                store::open(&Location::Postgres(dsn.clone()), options).await.unwrap()
+            }
+        }
+    }
+
+    async fn node(&self, store: &Store) -> Node {
+        let texts = Arc::clone(&self.texts);
+        let options = Options {
+            read_scopes: Arc::new(move |text| {
+                texts.lock().unwrap().get(text).cloned().ok_or_else(|| "unknown text".to_owned())
+            }),
+            secrets: Arc::new(NoSecrets),
+            look_again: None,
+        };
+        let handler: Arc<dyn Handler> = Arc::new(Told(Arc::clone(&self.desk)));
+        let executor = |resumes| -> Arc<dyn Executor> {
+            Arc::new(Hands { resumes, script: Arc::clone(&self.executor) })
+        };
+        let executors = [executor(false), executor(true)];
+        let (runtime, stages) = Runtime::new(store.clone(), Registry::new([handler], executors), options);
+        runtime.prepare().await.unwrap();
+        Node { runtime, stages }
+    }
+}
+
+/// Lets the tasks of handlers and attempts go as far as they can.
+async fn settle() {
+    for _ in 0..64 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Whether a bell has rung since it was last heard. No timer is asked, for a thread that only waits runs none.
+async fn rung(bell: &tokio::sync::Notify) -> bool {
+    let mut notified = std::pin::pin!(bell.notified());
+    std::future::poll_fn(|context| Poll::Ready(notified.as_mut().poll(context).is_ready())).await
+}
+
+/// Steps a stage until it has nothing to do now.
+async fn exhaust(stage: &mut impl Stage) {
+    while stage.step().await.unwrap() == Progress::Advanced {}
+    settle().await;
+}
+
+impl Node {
+    async fn route(&mut self) {
+        loop {
+            exhaust(&mut self.stages.route).await;
+            exhaust(&mut self.stages.complete).await;
+            if !rung(&self.runtime.hints().route).await {
+                return;
+            }
+        }
+    }
+
+    /// Does what one node does by itself. What came of it is for the caller to see.
+    async fn act(&mut self, command: &Command, at: &World) -> Answer {
+        // Where others share the database, whoever runs the loops says so again and again.
+        self.runtime.claim_loops().await.unwrap();
+        self.runtime.follow_generation().await.unwrap();
+        match command {
+            Command::Configure(texts) => self.configure(texts, at).await,
+            Command::Accept(delivery) => accept(&self.runtime, delivery).await,
+            Command::Route => {
+                self.route().await;
+                Answer::Done
+            }
+            Command::Claim => {
+                exhaust(&mut self.stages.schedule).await;
+                Answer::Done
+            }
+            Command::Launch => {
+                exhaust(&mut self.stages.execute).await;
+                Answer::Done
+            }
+            Command::Renew => {
+                self.runtime.renew().await.unwrap();
+                Answer::Done
+            }
+            Command::Recover(_found) => {
+                exhaust(&mut self.stages.recover).await;
+                exhaust(&mut self.stages.complete).await;
+                Answer::Done
+            }
+            Command::Fire => {
+                exhaust(&mut self.stages.wake).await;
+                Answer::Done
+            }
+            Command::Report { .. } => {
+                exhaust(&mut self.stages.complete).await;
+                Answer::Done
+            }
+            Command::Cancel(work) => match self.runtime.cancel(*work).await {
+                Ok(_cancelled) => {
+                    self.runtime.stop_unstopped().await.unwrap();
+                    Answer::Done
+                }
+                Err(error) => refused(&error),
+            },
+            Command::Retry { work, delivery } => match self.runtime.retry(*work, delivery.clone()).await {
+                Ok(acceptance) => accepted(acceptance),
+                Err(error) => refused(&error),
+            },
+            Command::Open(_) | Command::Advance(_) | Command::Reopen => Answer::Done,
+            Command::Interrupt { .. } => Answer::Lacking("an operator's interrupt"),
+            Command::Dispatch(_) | Command::Present | Command::Acknowledge(_) => {
+                Answer::Lacking("injection and interruption")
+            }
+            Command::Subscribe(_) | Command::Translate => Answer::Lacking("subscriptions and aliases"),
+            Command::Release(work) => match self.runtime.release(*work).await {
+                Ok(_released) => Answer::Done,
+                Err(error) => refused(&error),
+            },
+        }
+    }
+
+    async fn configure(&self, texts: &[ScopeText], at: &World) -> Answer {
+        let scopes = match config::scopes(texts) {
+            Ok(scopes) => scopes,
+            Err(answer) => return answer,
+        };
+        let text = format!("text {}", at.texts.lock().unwrap().len());
+        at.texts.lock().unwrap().insert(text.clone(), scopes);
+        match self.runtime.apply(text, String::new()).await {
+            Ok(_generation) => Answer::Done,
+            Err(error) => Answer::Refused(error.to_string()),
+        }
+    }
+}
+
+async fn accept(runtime: &Runtime, delivery: &Delivery) -> Answer {
+    if let Wish::Successor { .. } = delivery.wish {
+        return Answer::Lacking("successors");
+    }
+    let origin = match delivery.parent {
+        None => Origin::Root,
+        Some(parent) => Origin::Derived { parent, emitted_by: delivery.emitted_by },
+    };
+    let authority = if delivery.parent.is_some() { Authority::Core } else { Authority::Ingress };
+    let handed = Handed {
+        id: runtime.store().ids(IdMaker::event),
+        source: delivery.source.clone(),
+        delivery_id: delivery.id.clone(),
+        event_type: delivery.event_type.clone(),
+        scope: delivery.scope.clone(),
+        key: delivery.key.clone(),
+        work: delivery.work,
+        occurred_at: None,
+        payload: Payload::new(told::payload(delivery).to_string().into_bytes()).unwrap(),
+        origin,
+    };
+    match runtime.accept(handed, authority).await {
+        Ok(acceptance) => accepted(acceptance),
+        Err(error @ (AcceptError::Refused(_) | AcceptError::UnknownScope(_))) => {
+            Answer::Refused(error.code().to_owned())
+        }
+        Err(AcceptError::Store(error)) => panic!("{error}"),
+    }
+}
+
+fn accepted(acceptance: Acceptance) -> Answer {
+    match acceptance {
+        Acceptance::New { event, .. } => Answer::Accepted(event),
+        Acceptance::Duplicate { event, .. } => Answer::Original(event),
+    }
+}
+
+fn refused(error: &ControlError) -> Answer {
+    assert!(!matches!(error, ControlError::Store(_)), "{error}");
+    Answer::Refused(error.to_string())
+}
+
+/// A turn's end as an executor reports it.
+fn result(end: &TurnEnd) -> TurnResult {
+    let of = match &end.outcome {
+        TurnOutcome::Completed => TurnResult::of(Outcome::Completed),
+        TurnOutcome::Handoff => TurnResult::of(Outcome::Handoff),
+        TurnOutcome::Failed { retry_after_seconds } => {
+            TurnResult { retry_after_seconds: *retry_after_seconds, ..TurnResult::of(Outcome::Failed) }
+        }
+        TurnOutcome::Waiting(registration) => TurnResult::waiting(domain::wait::Registration {
+            keys: Some(registration.keys.clone()),
+            types: registration.types.clone(),
+            after: Some(registration.after),
+            timeout_seconds: registration.timeout.map(|timeout| timeout.as_secs()),
+        }),
+    };
+    TurnResult { consumed_inputs: end.consumed.clone(), ..of }
+}
+
+impl Production {
+    pub(super) fn new(engine: Engine) -> Self {
+        let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let world = World {
+            engine,
+            clock: HandClock::new(),
+            executor: Arc::default(),
+            desk: Desk::new(),
+            texts: Arc::default(),
+        };
+        let (store, nodes) = tokio.block_on(async {
+            let store = world.open().await;
+            let nodes = vec![world.node(&store).await, world.node(&store).await];
+            (store, nodes)
+        });
+        Self { tokio, world, store, nodes, reopened: 0 }
+    }
+
+    /// How often the database was opened again.
+    pub(super) fn reopened(&self) -> usize {
+        self.reopened
+    }
+
+    /// Ends every process and begins another over what is durable.
+    fn reopen(&mut self) {
+        self.reopened += 1;
+        let nodes = std::mem::take(&mut self.nodes);
+        self.tokio.block_on(async {
+            for node in &nodes {
+                node.runtime.shutdown().await.unwrap();
+            }
+            drop(nodes);
+            settle().await;
+            if !matches!(self.world.engine, Engine::Memory) {
+                self.store.close().await.unwrap();
+                self.store = self.world.open().await;
+            }
+            for _ in 0..2 {
+                self.nodes.push(self.world.node(&self.store).await);
+            }
+        });
+    }
+
+    /// Whether a restart here would end what an attempt has in a process.
+    fn is_quiet(&mut self) -> bool {
+        self.snapshot().attempts.iter().all(|attempt| attempt.state.is_terminal())
+    }
+
+    fn report(&mut self, execution: ExecutionId, epoch: Epoch, end: &TurnEnd) -> Answer {
+        let before = self.snapshot();
+        if !self.world.executor.end(execution, epoch, result(end)) {
+            return Answer::Refused("nobody_follows".to_owned());
+        }
+        let command = Command::Report { execution, epoch, end: end.clone() };
+        self.on_every_node(&command);
+        let after = self.snapshot();
+        let changed = before.attempt(execution) != after.attempt(execution);
+        if changed { Answer::Done } else { Answer::Refused("stale".to_owned()) }
+    }
+
+    fn on_every_node(&mut self, command: &Command) -> Answer {
+        let (nodes, world) = (&mut self.nodes, &self.world);
+        let mut nodes: Vec<&mut Node> = nodes.iter_mut().collect();
+        if let Command::Recover(_) = command {
+            // Not by whoever lost it: that one then still believes, and its results are under the old epoch.
+            nodes.reverse();
+        }
+        self.tokio.block_on(async {
+            settle().await;
+            let mut answer = Answer::Done;
+            for node in nodes {
+                answer = node.act(command, world).await;
+            }
+            answer
+        })
+    }
+
+    fn on_one_node(&mut self, command: &Command) -> Answer {
+        let (node, world) = (&mut self.nodes[0], &self.world);
+        self.tokio.block_on(node.act(command, world))
+    }
+
+    /// Sets the executor up for what it is to find.
+    fn find(&self, found: &Found) {
+        let (found, unverifiable) = match found {
+            Found::Alive => (Recovery::Alive, false),
+            Found::Finished(end) => (Recovery::Finished(result(end)), false),
+            Found::NothingStarted => (Recovery::NothingStarted, false),
+            Found::NotAdoptable { stopped } => {
+                let reason = "the case says so".to_owned();
+                (Recovery::NotAdoptable { reason, stopped: *stopped }, !*stopped)
+            }
+        };
+        self.world.executor.finds(found, unverifiable);
+    }
+}
+
+impl Driver for Production {
+    fn act(&mut self, command: Command) -> Answer {
+        let in_a_file = matches!(self.world.engine, Engine::Sqlite(_));
+        if matches!(command, Command::Reopen) || (in_a_file && self.is_quiet()) {
+            self.reopen();
+        }
+        match &command {
+            Command::Open(gate) => {
+                self.world.desk.open(gate);
+                Answer::Done
+            }
+            Command::Advance(by) => {
+                self.world.clock.advance(*by);
+                Answer::Done
+            }
+            Command::Reopen => Answer::Done,
+            Command::Report { execution, epoch, end } => self.report(*execution, *epoch, end),
+            Command::Claim | Command::Recover(_) => {
+                if let Command::Recover(found) = &command {
+                    self.find(found);
+                }
+                let before = self.snapshot();
+                self.on_every_node(&command);
+                Answer::Attempts(snapshot::claimed(&before, &self.snapshot()))
+            }
+            Command::Renew => {
+                let before = self.snapshot();
+                self.on_every_node(&command);
+                let after = self.snapshot();
+                let later = |id| after.attempt(id).lease_until > before.attempt(id).lease_until;
+                Answer::Attempts(after.attempts.iter().map(|it| it.id).filter(|id| later(*id)).collect())
+            }
+            Command::Route | Command::Launch | Command::Fire => self.on_every_node(&command),
+            Command::Configure(_)
+            | Command::Accept(_)
+            | Command::Cancel(_)
+            | Command::Retry { .. }
+            | Command::Interrupt { .. }
+            | Command::Dispatch(_)
+            | Command::Present
+            | Command::Acknowledge(_)
+            | Command::Subscribe(_)
+            | Command::Translate
+            | Command::Release(_) => self.on_one_node(&command),
+        }
+    }
+
+    /// Each command on a thread and a node of its own, which begin together.
+    fn together(&mut self, commands: Vec<Command>) -> Vec<Answer> {
+        if matches!(self.world.engine, Engine::Sqlite(_)) && self.is_quiet() {
+            self.reopen();
+        }
+        while self.nodes.len() < commands.len() {
+            let node = self.tokio.block_on(self.world.node(&self.store));
+            self.nodes.push(node);
+        }
+        for command in &commands {
+            if let Command::Recover(found) = command {
+                self.find(found);
+            }
+        }
+        let before = self.snapshot();
+        let (barrier, handle, world) = (Barrier::new(commands.len()), self.tokio.handle(), &self.world);
+        let answers: Vec<Answer> = std::thread::scope(|scope| {
+            let threads: Vec<_> = commands
+                .iter()
+                .zip(&mut self.nodes)
+                .map(|(command, node)| {
+                    let barrier = &barrier;
+                    scope.spawn(move || {
+                        barrier.wait();
+                        handle.block_on(node.act(command, world))
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        self.tokio.block_on(settle());
+        // Whoever claimed has what came of it; the others have nothing.
+        let claimed = snapshot::claimed(&before, &self.snapshot());
+        let mut claimed = Some(claimed);
+        let claims = |command: &Command| matches!(command, Command::Claim | Command::Recover(_));
+        commands
+            .iter()
+            .zip(answers)
+            .map(
+                |(command, answer)| {
+                    if claims(command) {
+                        Answer::Attempts(claimed.take().unwrap_or_default())
+                    } else {
+                        answer
+                    }
+                },
+            )
+            .collect()
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        let read = self.tokio.block_on(self.store.read("test", snapshot::read)).unwrap();
+        let attempts = read.attempts.into_iter().map(|attempt| {
+            let label = self.world.executor.label(attempt.id);
+            let launched = attempt.state != AttemptState::Launching;
+            spec::driver::AttemptRecord { label: label.filter(|_label| launched), ..attempt }
+        });
+        Snapshot { attempts: attempts.collect(), asked: self.world.desk.asked(), ..read }
+    }
+}

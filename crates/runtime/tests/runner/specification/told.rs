@@ -1,0 +1,125 @@
+//! The handler that the cases mean: it answers what a delivery says, and can be made to stand at a gate.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use domain::event::Key;
+use domain::id::EventId;
+use domain::route::Match;
+use domain::text::{Code, EventType, HandlerName, RouteName, WorkKind};
+use domain::work::Lifecycle;
+use extension::{BoxFuture, ConfigProblem, Handler, HandlerError, PreparedRoute, RouteInput};
+use serde_json::{Value, json};
+use spec::driver::{Delivery, Wish};
+use tokio::sync::watch;
+
+/// Which gates are open, and which handlers were asked.
+#[derive(Debug)]
+pub(super) struct Desk {
+    open: watch::Sender<BTreeSet<String>>,
+    asked: Mutex<BTreeMap<EventId, BTreeSet<RouteName>>>,
+}
+
+impl Desk {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { open: watch::channel(BTreeSet::new()).0, asked: Mutex::default() })
+    }
+
+    pub(super) fn open(&self, gate: &str) {
+        self.open.send_modify(|open| {
+            open.insert(gate.to_owned());
+        });
+    }
+
+    pub(super) fn asked(&self) -> BTreeMap<EventId, BTreeSet<RouteName>> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// What a delivery says to the handler, as its payload.
+pub(super) fn payload(delivery: &Delivery) -> Value {
+    let (wish, keys): (&str, &[Key]) = match &delivery.wish {
+        Wish::Usual => ("usual", &[]),
+        Wish::Keys(keys) => ("keys", keys),
+        Wish::Fresh(keys) => ("fresh", keys),
+        Wish::Successor { keys, .. } => ("successor", keys),
+        Wish::Drop => ("drop", &[]),
+        Wish::Fail => ("fail", &[]),
+    };
+    json!({ "wish": wish, "keys": keys, "lifecycle": delivery.lifecycle, "gate": delivery.gate })
+}
+
+#[derive(Debug)]
+pub(super) struct Told(pub(super) Arc<Desk>);
+
+#[derive(Debug)]
+struct ToldRoute {
+    name: RouteName,
+    takes: Vec<EventType>,
+    drops: bool,
+    desk: Arc<Desk>,
+}
+
+impl Handler for Told {
+    fn name(&self) -> HandlerName {
+        HandlerName::known("told")
+    }
+
+    fn prepare(&self, config: &Value) -> Result<Box<dyn PreparedRoute>, Vec<ConfigProblem>> {
+        Ok(Box::new(ToldRoute {
+            name: serde_json::from_value(config["name"].clone()).unwrap(),
+            takes: serde_json::from_value(config["takes"].clone()).unwrap(),
+            drops: config["drops"] == true,
+            desk: Arc::clone(&self.0),
+        }))
+    }
+}
+
+impl PreparedRoute for ToldRoute {
+    fn describe(&self) -> String {
+        "what a delivery says".to_owned()
+    }
+
+    fn ignores_work(&self) -> bool {
+        true
+    }
+
+    fn takes_announcement(&self, event_type: &EventType) -> bool {
+        self.takes.contains(event_type)
+    }
+
+    fn decide<'a>(&'a self, input: &'a RouteInput) -> BoxFuture<'a, Result<Option<Match>, HandlerError>> {
+        Box::pin(async move {
+            self.desk.asked.lock().unwrap().entry(input.event.id).or_default().insert(self.name.clone());
+            if !self.takes.is_empty() && !self.takes.contains(&input.event.event_type) {
+                return Ok(None);
+            }
+            let says = input.payload();
+            if let Some(gate) = says["gate"].as_str() {
+                let mut open = self.desk.open.subscribe();
+                open.wait_for(|open| open.contains(gate)).await.expect("the desk outlives its handlers");
+            }
+            if says["wish"] == "fail" {
+                let code = Code::known("told_to_fail");
+                return Err(HandlerError { code, reason: "the case says so".to_owned() });
+            }
+            if self.drops || says["wish"] == "drop" {
+                let code = Code::known("told_to_drop");
+                return Ok(Some(Match::Drop { code, reason: "the case says so".to_owned() }));
+            }
+            let kind = WorkKind::known("told");
+            let lifecycle: Lifecycle = serde_json::from_value(says["lifecycle"].clone()).unwrap();
+            let keys: Vec<Key> = serde_json::from_value(says["keys"].clone()).unwrap();
+            Ok(match says["wish"].as_str().expect("a payload of the cases has a wish") {
+                "usual" => match (&input.event.key, input.event.work) {
+                    (Some(key), _) => Some(Match::Attach { keys: vec![key.clone()], kind, lifecycle }),
+                    (None, Some(_work)) => Some(Match::Addressed),
+                    (None, None) => None,
+                },
+                "keys" => Some(Match::Attach { keys, kind, lifecycle }),
+                "fresh" => Some(Match::Fresh { kind, lifecycle, keys }),
+                wish => panic!("no such wish: {wish}"),
+            })
+        })
+    }
+}
