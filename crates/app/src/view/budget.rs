@@ -29,17 +29,11 @@ pub(crate) fn all(budgets: &[BudgetBody]) -> Vec<(String, String)> {
 /// How it stands, in a phrase.
 pub(crate) fn standing(budget: &BudgetBody) -> String {
     let Some(used) = &budget.used else { return format!("{} at most", budget.limit) };
-    let mut phrase = format!("{used} of {}", budget.limit);
-    if let Some(reserved) = budget.reserved.as_deref().filter(|reserved| *reserved != "0") {
-        phrase.push_str(&format!(", {reserved} reserved"));
-    }
-    if budget.is_used_up {
-        phrase.push_str(", used up");
-    }
-    if let Some(at) = &budget.resets_at {
-        phrase.push_str(&format!(", until {}", time::absolute(at)));
-    }
-    phrase
+    let reserved = budget.reserved.as_deref().filter(|reserved| *reserved != "0");
+    let reserved = reserved.map(|reserved| format!(", {reserved} reserved")).unwrap_or_default();
+    let used_up = if budget.is_used_up { ", used up" } else { "" };
+    let until = budget.resets_at.as_ref().map(|at| format!(", until {}", time::absolute(at)));
+    format!("{used} of {}{reserved}{used_up}{}", budget.limit, until.unwrap_or_default())
 }
 
 #[cfg(test)]

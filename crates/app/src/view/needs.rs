@@ -100,9 +100,8 @@ fn of_held(held: &HeldBody, clock: &Clock) -> Need {
         "scope_disabled" => format!("scope {scope} is disabled"),
         "held" => match held.because.as_deref() {
             // Its own words, where they are about all of them.
-            Some("budget") if held.works == 1 => spelled_reason(held),
+            Some("budget" | "gate") if held.works == 1 => spelled_reason(held),
             Some("budget") => "a budget is used up".to_owned(),
-            Some("gate") if held.works == 1 => spelled_reason(held),
             Some("gate") => "a gate holds their start".to_owned(),
             Some(_) | None => "the bounds of its chain refused what it goes on from".to_owned(),
         },
