@@ -21,6 +21,7 @@ pub(crate) mod explain;
 pub(crate) mod work;
 pub(crate) mod order;
 pub(crate) mod waits;
+mod budgets;
 pub(crate) mod runs;
 pub(crate) mod timeline;
 pub(crate) mod needs;

@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::retry::OwnRetry;
 use crate::route::{ActivePolicy, Fallbacks};
 use crate::scope::SecretRef;
@@ -18,6 +19,7 @@ use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, 
 
 pub mod limits;
 mod secret;
+mod budget;
 mod lineage;
 mod resolve;
 #[cfg(test)]
@@ -55,6 +57,8 @@ pub struct ScopeConfig {
     pub secrets: BTreeMap<String, SecretRef>,
     /// Scopes that its Waits and aliases may read. Not inherited: each scope is given its own.
     pub read_scopes: Vec<ScopeName>,
+    /// Its budgets. They are inherited, and below it a limit can only be lowered.
+    pub budgets: Vec<Budget>,
 }
 
 impl ScopeConfig {
@@ -71,6 +75,7 @@ impl ScopeConfig {
             extensions: Vec::new(),
             secrets: BTreeMap::new(),
             read_scopes: Vec::new(),
+            budgets: Vec::new(),
         }
     }
 }

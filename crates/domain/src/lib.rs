@@ -29,6 +29,7 @@ pub mod ownership;
 pub mod execution;
 pub mod intent;
 pub mod outcome;
+pub mod budget;
 pub mod retry;
 pub mod timer;
 pub mod wait;

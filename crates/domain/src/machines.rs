@@ -45,6 +45,7 @@ pub(crate) fn work(state: WorkState, queue: Queue) -> Work {
         failures: 0,
         eligibility: Eligibility::Clear,
         hold: None,
+        let_through: false,
         revision: Revision::from_number(3),
         attempts: 1,
         created_at: before,
@@ -161,7 +162,11 @@ fn show_work(work: &Work) -> String {
         Eligibility::Exhausted { .. } => ", exhausted",
         Eligibility::Stopping { .. } => ", its last attempt is being stopped",
     };
-    let held = if work.hold.is_some() { ", held" } else { "" };
+    let held = match (&work.hold, work.let_through) {
+        (Some(_), _) => ", held",
+        (None, true) => ", let through",
+        (None, false) => "",
+    };
     let failures = if work.failures == 0 { String::new() } else { format!(", failures {}", work.failures) };
     format!(
         "{state} {queue}, revision {}, attempts {}{failures}{waits}{held}{queued}{ended}",
@@ -192,11 +197,16 @@ pub(crate) fn hold() -> Hold {
     Hold { because: HoldReason::WakeRefused, reason: "its chain is too deep".to_owned(), since: NOW }
 }
 
+/// A reason that is asked about at every start.
+pub(crate) fn spent() -> Hold {
+    Hold { because: HoldReason::Budget, reason: "its budget is used up".to_owned(), since: NOW }
+}
+
 const fn woken(resumes: Option<ExecutionId>) -> Eligibility {
     Eligibility::Woken { wait: WAIT, event: RETRY, resumes }
 }
 
-const WORK_COMMANDS: [Command<Work>; 25] = [
+const WORK_COMMANDS: [Command<Work>; 27] = [
     Command { name: "enqueue", apply: |work| words(work.enqueue(NOW)) },
     Command { name: "claim", apply: |work| words(work.claim(LIVE)).map(|(work, _attempt)| work) },
     Command {
@@ -244,6 +254,8 @@ const WORK_COMMANDS: [Command<Work>; 25] = [
     },
     Command { name: "resume", apply: |work| words(work.resume()).map(|(work, _execution)| work) },
     Command { name: "hold", apply: |work| words(work.hold(hold())) },
+    Command { name: "hold, budget", apply: |work| words(work.hold(spent())) },
+    Command { name: "lift, budget", apply: |work| words(work.lift(HoldReason::Budget, NOW)) },
     Command { name: "release", apply: |work| words(work.release(NOW)) },
     Command { name: "interrupt, input", apply: |work| words(work.interrupt(LIVE, true, NOW)) },
     Command { name: "interrupt, no input", apply: |work| words(work.interrupt(LIVE, false, NOW)) },
@@ -314,8 +326,10 @@ fn every_state_and_command_of_a_work() {
         ),
         (
             "woken, held",
-            Work { eligibility: woken(None), hold: Some(hold()), ..work(WorkState::Ready, held) },
+            Work { eligibility: woken(None), hold: Some(hold()), ..work(WorkState::Ready, held.clone()) },
         ),
+        ("held by a budget", Work { hold: Some(spent()), ..work(WorkState::Ready, held) }),
+        ("let through", Work { let_through: true, ..work(WorkState::Ready, Queue::Runnable) }),
         ("completed", work(WorkState::Completed, Queue::Idle)),
         ("failed", work(WorkState::Failed, Queue::Idle)),
         ("cancelled", work(WorkState::Cancelled, Queue::Idle)),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::retry::OwnRetry;
 use crate::route::{ActivePolicy, Fallbacks};
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
@@ -144,4 +145,6 @@ pub struct EffectiveScope {
     pub extensions: BTreeMap<EntryName, Entry>,
     /// Scopes its Waits and aliases may read. It never gives write authority.
     pub read_scopes: Vec<ScopeName>,
+    /// The budgets that its turns are under.
+    pub budgets: Vec<Budget>,
 }

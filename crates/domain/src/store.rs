@@ -19,6 +19,7 @@ use crate::ownership::{NotOwner, Ownership, Tenure};
 use crate::time::Timestamp;
 
 pub mod access;
+pub mod budget;
 pub mod config;
 pub mod event;
 pub mod execution;
@@ -34,6 +35,7 @@ pub mod wait;
 pub mod work;
 
 pub use access::{AccessReads, AccessWrites, Session, Token};
+pub use budget::{BudgetReads, BudgetWrites};
 pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
@@ -57,6 +59,7 @@ pub trait Snapshot:
     + TimerReads
     + IntentReads
     + WaitReads
+    + BudgetReads
     + KvReads
     + ConfigReads
     + PauseReads
@@ -79,6 +82,7 @@ pub trait Tx:
     + TimerWrites
     + IntentWrites
     + WaitWrites
+    + BudgetWrites
     + KvWrites
     + ConfigWrites
     + PauseWrites

@@ -136,6 +136,8 @@ pub struct Work {
     pub eligibility: Eligibility,
     /// Why it does not start, when something else than its queue keeps it.
     pub hold: Option<Hold>,
+    /// Whether its next turn starts whatever a budget or a gate says: its hold was released.
+    pub let_through: bool,
     /// How often it was written.
     pub revision: Revision,
     /// How many attempts it has had; the number of its newest one.
@@ -194,6 +196,7 @@ impl Work {
             failures: 0,
             eligibility: Eligibility::Clear,
             hold: None,
+            let_through: false,
             revision: Revision::FIRST,
             attempts: 0,
             created_at: now,
@@ -243,6 +246,7 @@ impl Work {
         self.state = WorkState::Running { execution };
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
+        self.let_through = false;
         self.attempts += 1;
         let attempt = Attempt::from_number(self.attempts);
         Ok((self.bumped(), attempt))
@@ -466,6 +470,7 @@ impl Work {
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
         self.hold = None;
+        self.let_through = false;
         self.ended_at = Some(now);
     }
 
@@ -496,6 +501,11 @@ impl Work {
         assert!(
             !matches!(self.eligibility, Eligibility::Woken { .. }) || self.queue != Queue::Idle,
             "{}: a wake brings input",
+            self.id
+        );
+        assert!(
+            !self.let_through || (self.hold.is_none() && !self.state.is_terminal()),
+            "{}: what is let through is neither held nor ended",
             self.id
         );
     }

@@ -28,11 +28,13 @@ pub mod secret;
 pub mod handler;
 pub mod ingress;
 pub mod executor;
+pub mod gate;
 
 pub use executor::{
     AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, PinError, Recovery,
     ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
+pub use gate::{StartDecision, StartGate, StartSettlement, StartView};
 pub use handler::{Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
 pub use secret::{Secret, SecretError, Secrets};

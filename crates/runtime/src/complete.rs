@@ -19,6 +19,7 @@ use domain::work::{Queue, Work};
 use tokio::sync::mpsc;
 
 use crate::announce;
+use crate::budget;
 use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
@@ -71,6 +72,7 @@ struct Completed {
     armed: u64,
     ready: bool,
     broken: bool,
+    crossed: u64,
 }
 
 impl Completed {
@@ -82,6 +84,7 @@ impl Completed {
         self.armed += other.armed;
         self.ready |= other.ready;
         self.broken |= other.broken;
+        self.crossed += other.crossed;
     }
 }
 
@@ -160,6 +163,7 @@ impl Complete {
             (0..count).map(one).collect()
         });
         let active = runtime.generations().active();
+        let crossings = runtime.propose_events(reports.len() * active.crossings_max());
         let me = runtime.store().incarnation();
         let own = runtime.clone();
         runtime
@@ -169,6 +173,7 @@ impl Complete {
                     active: &active,
                     runtime: &own,
                     me,
+                    crossings: budget::Proposed::new(&crossings),
                     freed: BTreeMap::new(),
                     done: Completed::default(),
                 };
@@ -217,6 +222,7 @@ impl Complete {
             tracing::info!(code = fenced.code(), "a report without authority had no effect");
             runtime.metrics().stale.inc();
         }
+        runtime.metrics().budget_crossings.inc_by(done.crossed);
         if done.announced || done.recorded > 0 {
             runtime.hints().route.notify_one();
         }
@@ -240,6 +246,8 @@ struct Step<'a> {
     runtime: &'a Runtime,
     /// This life, for which recovery counts.
     me: Incarnation,
+    /// Ids for Events about budgets.
+    crossings: budget::Proposed<'a>,
     /// How many attempts ended in each scope, whose room goes to those that wait for it.
     freed: BTreeMap<ScopeName, u32>,
     done: Completed,
@@ -268,7 +276,22 @@ impl Step<'_> {
             // False when no daemon has noted its start, and then nobody asks for the count.
             tx.count_recovered(self.me, found)?;
         }
+        self.charge(tx, &read, &report.result)?;
         self.settle(tx, &read, recorded, &report.result, proposed)
+    }
+
+    /// Adds what a turn used to the ledgers, with the outcome and whatever it is.
+    fn charge(&mut self, tx: &mut dyn Tx, read: &Execution, result: &TurnResult) -> Result<(), StoreError> {
+        if self.active.charged(&read.scope).is_empty() {
+            return Ok(());
+        }
+        let Some(work) = tx.work(read.work)? else { return Ok(()) };
+        let turn = (&work, read);
+        let charged = budget::charge(tx, self.active, turn, Some(&result.usage), &mut self.crossings)?;
+        self.done.announced |= charged.announced;
+        self.done.ready |= charged.ready;
+        self.done.crossed += charged.crossed;
+        Ok(())
     }
 
     fn settle_stored(

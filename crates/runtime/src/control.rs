@@ -15,12 +15,13 @@ use domain::intent::IntentKind;
 use domain::retry::{Eligibility, RETRY_REQUESTED};
 use domain::store::{ExecutionFilter, Priority, Snapshot, StoreError, Tx};
 use domain::text::{DeliveryId, EventType, ExecutorName, ScopeName, SourceName};
-use domain::work::{Queue, Work, WorkRefusal, WorkState};
+use domain::work::{HoldReason, Queue, Work, WorkRefusal, WorkState};
 use extension::Stopped;
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget;
 use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
 use crate::generation::{ActiveGeneration, ApplyError};
@@ -75,6 +76,8 @@ impl Runtime {
     /// # Errors
     /// [`ControlError`]; then nothing has changed. A Work that has ended stays as it ended.
     pub async fn cancel(&self, id: WorkId) -> Result<Cancelled, ControlError> {
+        let active = self.generations().active();
+        let crossings = self.propose_events(active.crossings_max());
         let cancelled = self
             .store()
             .transact_at(Priority::High, "cancel", move |tx| {
@@ -88,6 +91,10 @@ impl Runtime {
                     && let Ok(execution) = read.clone().cancel(now)
                 {
                     tx.update_execution(&execution, &read)?;
+                    if read.outcome.is_none() && read.state.is_going_on() {
+                        let mut proposed = budget::Proposed::new(&crossings);
+                        budget::charge(tx, &active, (&work, &read), None, &mut proposed)?;
+                    }
                     had_room |= read.state != ExecutionState::Parked;
                     ended = Some(execution);
                 }
@@ -101,6 +108,7 @@ impl Runtime {
                 // A Work in the queue may have been offered the only room there is.
                 if had_room {
                     schedule::room_freed(tx, &work.scope, 1)?;
+                    budget::offer(tx, &active, &work.scope)?;
                 }
                 schedule::key_freed(tx, &next)?;
                 Ok::<_, ControlError>(ended)
@@ -112,6 +120,8 @@ impl Runtime {
         }
         self.hints().schedule.notify_one();
         self.hints().stop.notify_one();
+        // A budget may have been crossed.
+        self.hints().route.notify_one();
         self.hints().committed();
         Ok(Cancelled { execution: cancelled })
     }
@@ -179,6 +189,7 @@ impl Runtime {
             let room = self.room_for(&blocker, &paused);
             self.bring_back(&blocker, count.min(room)).await?;
         }
+        self.lift_raised().await?;
         self.store()
             .transact("reconsider", |tx| {
                 let now = tx.now();
@@ -211,6 +222,37 @@ impl Runtime {
         Ok(())
     }
 
+    /// Ends the holds of budgets whose limit was raised, or that are gone.
+    async fn lift_raised(&self) -> Result<(), StoreError> {
+        let held: Vec<WorkId> = self
+            .store()
+            .read("reconsider", |tx| {
+                let held = tx.held(u32::MAX)?.into_iter();
+                let of_budgets = held
+                    .filter(|work| work.hold.as_ref().is_some_and(|hold| hold.because == HoldReason::Budget));
+                Ok::<_, StoreError>(of_budgets.map(|work| work.id).collect())
+            })
+            .await?;
+        for part in held.chunks(BATCH as usize) {
+            let (part, active) = (part.to_vec(), self.generations().active());
+            let lift = move |tx: &mut dyn Tx| {
+                let now = tx.now();
+                for id in &part {
+                    let Some(work) = tx.work(*id)? else { continue };
+                    let Some(hold) = &work.hold else { continue };
+                    if let Ok(next) = work.clone().lift(HoldReason::Budget, now)
+                        && budget::is_raised(tx, &active, &work, hold)?
+                    {
+                        tx.update_work(&next, &work)?;
+                    }
+                }
+                Ok::<_, StoreError>(())
+            };
+            self.store().transact("reconsider", lift).await?;
+        }
+        Ok(())
+    }
+
     fn room_for(&self, blocker: &Blocker, paused: &BTreeSet<ScopeName>) -> u32 {
         match blocker {
             Blocker::ScopeFull(scope) => {
@@ -222,9 +264,17 @@ impl Runtime {
             // One at a time.
             Blocker::Concurrency(..) => 1,
             // They all come back.
-            Blocker::ScopePaused(_) | Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
+            Blocker::ScopePaused(_)
+            | Blocker::ScopeDisabled(_)
+            | Blocker::Unconfigured(_)
+            | Blocker::Reserved(_)
+            | Blocker::ReservedOverall => u32::MAX,
             // No configuration brings them back.
-            Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) | Blocker::Stopping(_) => 0,
+            Blocker::Backoff(_)
+            | Blocker::Exhausted(_)
+            | Blocker::Held(_)
+            | Blocker::Stopping(_)
+            | Blocker::Asked(_) => 0,
         }
     }
 }

@@ -264,7 +264,10 @@ async fn interrupt(runtime: &Runtime, order: &Order) -> Result<Option<Said>, Sto
         return Ok(Some(cannot(&order.execution, IntentKind::Interrupt)));
     }
     let (id, sequence) = (order.execution.id, order.intent.sequence);
-    let fenced = runtime.store().transact("interrupt", move |tx| order::fence(tx, id, sequence)).await?;
+    let active = runtime.generations().active();
+    let crossings = runtime.propose_events(active.crossings_max());
+    let fence = move |tx: &mut dyn Tx| order::fence(tx, id, sequence, (&active, &crossings));
+    let fenced = runtime.store().transact("interrupt", fence).await?;
     if let Fence::Fenced = fenced {
         tracing::info!(execution = %id, event = %order.event.id, "a run was interrupted");
         crate::metrics::count(&runtime.metrics().orders, "interrupted");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use domain::budget::{Budget, Per};
 use domain::causal::Bounds;
 use domain::id::Generation;
 use domain::intent::Controls;
@@ -50,6 +51,10 @@ pub struct ActiveGeneration {
     pub scopes: BTreeMap<ScopeName, ActiveScope>,
     /// What each executor can do to an attempt that runs.
     pub controls: BTreeMap<ExecutorName, Controls>,
+    /// Every budget over all scopes, whichever scope declares it: each turn of any scope counts in it.
+    overall: Vec<Budget>,
+    /// How many Events about budgets one turn may lead to at most.
+    crossings_max: usize,
 }
 
 /// Why a configuration was not applied. The one in force stays.
@@ -102,14 +107,34 @@ impl ActiveGeneration {
             }
             active.insert(name, ActiveScope { scope, routes });
         }
+        let budgets = active.values().flat_map(|active| active.scope.budgets.iter());
+        let mut overall: Vec<Budget> = Vec::new();
+        for budget in budgets.filter(|budget| budget.per == Per::All) {
+            if !overall.contains(budget) {
+                overall.push(budget.clone());
+            }
+        }
+        let own = active.values().map(|active| active.scope.budgets.len()).max().unwrap_or(0);
+        let crossings_max = 2 * (own + overall.len());
         let controls =
             registry.executors().map(|executor| (executor.name(), executor.capabilities().controls()));
-        Ok(Self { number, scopes: active, controls: controls.collect() })
+        Ok(Self { number, scopes: active, controls: controls.collect(), overall, crossings_max })
     }
 
     /// What an executor can do to an attempt that runs; nothing, when it is not there.
     pub fn controls(&self, executor: &ExecutorName) -> Controls {
         self.controls.get(executor).copied().unwrap_or(Controls::NONE)
+    }
+
+    /// Every budget in which a turn of a scope counts.
+    pub(crate) fn charged(&self, scope: &ScopeName) -> Vec<&Budget> {
+        let own = self.scope(scope).map(|active| active.scope.budgets.as_slice()).unwrap_or_default();
+        own.iter().filter(|budget| budget.per != Per::All).chain(&self.overall).collect()
+    }
+
+    /// How many Events about budgets one turn may lead to at most; none where nothing has a budget.
+    pub(crate) const fn crossings_max(&self) -> usize {
+        self.crossings_max
     }
 
     /// How far a chain may go that begins in a scope.
@@ -176,6 +201,8 @@ impl Generations {
             number: Generation::from_number(0),
             scopes: BTreeMap::new(),
             controls: BTreeMap::new(),
+            overall: Vec::new(),
+            crossings_max: 0,
         };
         Self { registry, read, active: RwLock::new(Arc::new(none)), pinned: Mutex::default() }
     }

@@ -30,6 +30,8 @@ pub mod order;
 pub mod pause;
 pub mod replay;
 pub mod announce;
+pub mod budget;
+mod gate;
 mod causal;
 pub mod generation;
 pub mod registry;

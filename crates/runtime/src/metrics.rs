@@ -41,6 +41,12 @@ pub struct Metrics {
     pub timers_fired: Counter,
     /// Events that the bounds of their chain refused.
     pub causal_refusals: Counter,
+    /// Works held because a budget is used up.
+    pub budget_holds: Counter,
+    /// Starts put off because other runs have reserved what is left of a budget.
+    pub budget_deferrals: Counter,
+    /// Warning thresholds and limits that ledgers came to.
+    pub budget_crossings: Counter,
     /// Leases renewed.
     pub renewed: Counter,
     /// Leases found lost at renewal.
@@ -60,6 +66,9 @@ impl Metrics {
             ("runs_recovered", "Attempts claimed again because their lease was over", &self.recovered),
             ("timers_fired", "Timers that became Events", &self.timers_fired),
             ("causal_refusals", "Timers whose Event the bounds of its chain refused", &self.causal_refusals),
+            ("budget_holds", "Works held because a budget is used up", &self.budget_holds),
+            ("budget_deferrals", "Starts put off by what other runs have reserved", &self.budget_deferrals),
+            ("budget_crossings", "Warning thresholds and limits that were reached", &self.budget_crossings),
             ("leases_renewed", "Leases renewed", &self.renewed),
             ("leases_lost", "Leases found lost at renewal", &self.lost),
         ];

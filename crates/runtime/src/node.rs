@@ -198,6 +198,14 @@ impl Runtime {
             .await
     }
 
+    /// Ids for Events that a transaction may have to publish.
+    pub(crate) fn propose_events(&self, count: usize) -> Vec<domain::id::EventId> {
+        if count == 0 {
+            return Vec::new();
+        }
+        self.store().ids(|maker, now| (0..count).map(|_| maker.event(now)).collect())
+    }
+
     /// The most items one step takes on here.
     pub(crate) fn batch(&self) -> u32 {
         if self.store().exclusive() { stage::BATCH } else { stage::BATCH_SHARED }

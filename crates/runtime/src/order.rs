@@ -17,6 +17,7 @@ use domain::text::{Code, DeliveryId, EventType, SourceName};
 use domain::work::{Queue, Work, WorkRefusal, WorkState};
 use serde::Serialize;
 
+use crate::budget;
 use crate::control::ControlError;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
@@ -63,6 +64,7 @@ pub(crate) fn fence(
     tx: &mut dyn Tx,
     execution: ExecutionId,
     sequence: Sequence,
+    (active, crossings): (&ActiveGeneration, &[EventId]),
 ) -> Result<Fence, StoreError> {
     let now = tx.now();
     let corrupt = |reason: &str| StoreError::Corrupt { table: "intent", reason: reason.to_owned() };
@@ -79,9 +81,11 @@ pub(crate) fn fence(
     let next = work.clone().interrupt(read.id, pending, now).expect("the live attempt is its Work's own");
     let accepted = intent.clone().answered(Answer::Accepted, now).expect("it was sent a moment ago");
     tx.update_execution(&ended, &read)?;
+    budget::charge(tx, active, (&work, &read), None, &mut budget::Proposed::new(crossings))?;
     tx.update_work(&next, &work)?;
     tx.update_intent(&accepted, &intent)?;
     schedule::room_freed(tx, &work.scope, 1)?;
+    budget::offer(tx, active, &work.scope)?;
     Ok(Fence::Fenced)
 }
 

@@ -8,12 +8,14 @@ mod runner {
 
     mod accept;
     mod alone;
+    mod budget;
     mod capacity;
     mod causal;
     mod complete;
     mod control;
     mod crash;
     mod crowd;
+    mod gate;
     mod interrupt;
     mod inject;
     mod loops;

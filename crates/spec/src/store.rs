@@ -11,6 +11,7 @@ use std::time::Duration;
 use domain::store::Store;
 
 mod access;
+mod budget;
 mod config;
 mod durability;
 mod event;
@@ -32,6 +33,7 @@ mod wait;
 mod work;
 
 pub use self::access::*;
+pub use self::budget::*;
 pub use self::config::*;
 pub use self::durability::*;
 pub use self::event::*;
@@ -143,6 +145,9 @@ macro_rules! for_each_store_case {
             batch_of_a_turn_stands_apart
             result_of_a_later_turn_replaces_it
             held_works_are_listed
+            ledgers_add_up_apart
+            reservations_count_while_their_run_goes_on
+            recent_use_is_kept_by_kind_and_unit
             record_is_replaced_under_its_key
             records_are_listed_by_their_keys
             no_generation_is_in_force_at_first

@@ -16,6 +16,7 @@ mod execution;
 mod timer;
 mod intent;
 mod wait;
+mod budget;
 mod kv;
 mod outline;
 mod config;

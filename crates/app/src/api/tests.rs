@@ -21,6 +21,7 @@ use crate::daemon::extensions::Extensions;
 use crate::daemon::{Options, Running, start};
 use crate::home::Home;
 
+mod budgets;
 mod cloudevents;
 mod config;
 mod daemon;

@@ -18,8 +18,10 @@ mod pause;
 mod sequel;
 mod session;
 mod wait;
+mod budget;
 mod scope;
 
+pub(crate) use budget::*;
 pub(crate) use control::*;
 pub(crate) use order::*;
 pub(crate) use overview::*;
@@ -252,6 +254,9 @@ pub(crate) struct WorkBody {
     /// Orders to the live run. Absent in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) orders: Vec<OrderBody>,
+    /// The budgets that it is under. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) budgets: Option<Vec<BudgetBody>>,
     /// Pending input, oldest first: Event ids. Present on a single Work, absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pending: Option<Vec<String>>,
@@ -301,6 +306,7 @@ impl WorkBody {
                 .filter(|last| !last.state.is_terminal())
                 .map_or(Vec::new(), |last| controls(last.controls)),
             orders: Vec::new(),
+            budgets: None,
             pending: None,
             pending_inputs: None,
         }

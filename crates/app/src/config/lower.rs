@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use domain::budget::{Amount, Budget, Per, WARNING_PERCENT, Window};
 use domain::config::{
     BindingConfig, Ceilings, Configuration, EntryConfig, Item, RouteConfig, ScopeConfig, SettingsPatch,
 };
@@ -80,6 +81,9 @@ impl Lowering {
         let read_scopes: Vec<_> = indexed(path, "read_scopes", &scope.read_scopes)
             .filter_map(|(at, name)| self.name(at, name))
             .collect();
+        let budgets: Vec<_> = indexed(path, "budgets", &scope.budgets)
+            .filter_map(|(at, declared)| self.budget(&at, declared))
+            .collect();
         let secrets = scope.secrets.iter().map(|(name, at)| (name.clone(), SecretRef(at.clone()))).collect();
         Some(ScopeConfig {
             name: name?,
@@ -92,6 +96,7 @@ impl Lowering {
             extensions,
             secrets,
             read_scopes,
+            budgets,
         })
     }
 
@@ -162,6 +167,25 @@ impl Lowering {
             secret_names: entry.secret_names.clone(),
             config: or_empty(entry.config.as_ref()),
         }))
+    }
+
+    fn budget(&mut self, path: &str, declared: &model::Budget) -> Option<Budget> {
+        let unit = self.name(format!("{path}.unit"), &declared.unit);
+        let per = self.word(format!("{path}.per"), Per::of_word(&declared.per), "`work`, `scope` or `all`");
+        let window = Window::of_word(&declared.window);
+        let window = self.word(format!("{path}.window"), window, "`life`, `day` or `week`");
+        // A number's own text, so that no binary fraction stands in between.
+        let limit: Option<Amount> = declared.limit.to_string().parse().ok();
+        let limit = self.word(format!("{path}.limit"), limit, "a number with at most three decimals");
+        let warning_percent = declared.warning_percent.unwrap_or(WARNING_PERCENT);
+        Some(Budget { unit: unit?, per: per?, window: window?, limit: limit?, warning_percent })
+    }
+
+    fn word<T>(&mut self, path: String, read: Option<T>, expected: &str) -> Option<T> {
+        if read.is_none() {
+            self.problems.push(Problem::new(path, "invalid_budget", format!("must be {expected}")));
+        }
+        read
     }
 
     // Spec: unsupported_policy_explicit_fallback

@@ -388,7 +388,9 @@ fn the_schema_describes_every_key_and_allows_no_other() {
     let names: BTreeSet<&str> = definitions.keys().map(String::as_str).collect();
     assert_eq!(
         names,
-        BTreeSet::from(["Binding", "Ceilings", "Daemon", "Entry", "Retry", "Route", "Scope", "Settings"])
+        BTreeSet::from([
+            "Binding", "Budget", "Ceilings", "Daemon", "Entry", "Retry", "Route", "Scope", "Settings",
+        ])
     );
     for table in definitions.values().chain([&schema]) {
         assert_eq!(table["additionalProperties"], false);
@@ -401,6 +403,43 @@ fn the_schema_describes_every_key_and_allows_no_other() {
     assert_eq!(definitions["Scope"]["required"], json!(["name"]));
     let examples = super::source::parse(&starter_with_examples(), Format::Toml).unwrap();
     assert_eq!(schema::check(&examples.value), []);
+}
+
+#[test]
+fn budgets_are_read_as_decimals_and_inherited() {
+    let loaded = loaded(
+        "[[scopes]]\nname = 'main'\n[[scopes.budgets]]\nunit = 'usd'\nper = 'scope'\nwindow = 'day'\nlimit = 2.5\n\
+         [[scopes]]\nname = 'low'\nparent = 'main'\n[[scopes.budgets]]\nunit = 'usd'\nper = 'scope'\n\
+         window = 'day'\nlimit = 1\nwarning_percent = 50\n",
+        Format::Toml,
+    );
+    let of = |name| loaded.scopes[&ScopeName::known(name)].budgets[0].clone();
+    assert_eq!((of("main").limit.thousandths(), of("main").warning_percent), (2500, 80));
+    assert_eq!((of("low").limit.thousandths(), of("low").warning_percent), (1000, 50));
+}
+
+#[test]
+fn a_budget_that_is_none_is_pointed_at() {
+    let budget = |rest: &str| format!("[[scopes]]\nname = 'a'\n[[scopes.budgets]]\n{rest}");
+    has_codes(
+        &budget(
+            "unit = 'S3CRET-hunter2'\nper = 'S3CRET-hunter2'\nwindow = 'S3CRET-hunter2'\nlimit = 0.12345\n",
+        ),
+        &[
+            (4, "scopes[0].budgets[0].unit", "invalid_name"),
+            (5, "scopes[0].budgets[0].per", "invalid_budget"),
+            (6, "scopes[0].budgets[0].window", "invalid_budget"),
+            (7, "scopes[0].budgets[0].limit", "invalid_budget"),
+        ],
+    );
+    shows(
+        &budget("unit = 'usd'\nper = 'work'\nwindow = 'life'\nlimit = -1\n"),
+        &["line 7: scopes[0].budgets[0].limit: must be a number with at most three decimals"],
+    );
+    has_codes(
+        &budget("unit = 'usd'\nper = 'work'\nwindow = 'life'\n"),
+        &[(3, "scopes[0].budgets[0]", "missing_key")],
+    );
 }
 
 /// Every place of a tree.

@@ -50,6 +50,8 @@ struct Shown {
     lifecycle: String,
     scope: String,
     keys: Vec<Key>,
+    /// The budgets that it is under, each with how it stands.
+    budgets: Vec<(String, String)>,
     created: Moment,
     ended: Option<Moment>,
     attempts: i64,
@@ -116,6 +118,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         mover: said::parts(&view::work::end(&body).unwrap_or_else(|| view::work::mover(&body)), clock),
         lifecycle: view::work::lifecycle(&body.lifecycle).to_owned(),
         keys: keys(&body),
+        budgets: view::budget::all(body.budgets.as_deref().unwrap_or_default()),
         created: clock.moment(&body.created_at),
         ended: body.ended_at.as_deref().map(|at| clock.moment(at)),
         attempts: body.attempts,

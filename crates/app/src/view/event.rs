@@ -63,8 +63,10 @@ pub(crate) fn look(event: &EventBody) -> Look {
 /// Whether the runtime says it about a run and no route asks for it. Nobody misses a route for it.
 fn is_only_announced(event: &EventBody) -> bool {
     let unmatched = event.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.outcome == "unmatched");
-    let is_of_the_runtime = event.event_type.starts_with("core.") && event.emitted_by.is_some();
-    unmatched && (is_of_the_runtime || event.event_type == "core.work.created")
+    let is_said = event.emitted_by.is_some()
+        || event.event_type.starts_with("core.budget.")
+        || event.event_type == "core.work.created";
+    unmatched && is_said && event.event_type.starts_with("core.")
 }
 
 /// What became of it, in a phrase for a list.

@@ -3,7 +3,7 @@
 use domain::time::Timestamp;
 
 use super::look::{self, Family, Look};
-use super::{Field, time};
+use super::{Field, budget, time};
 use crate::api::wire::{LastRunBody, PendingInputBody, WorkBody};
 
 /// A line of a list of Works.
@@ -83,6 +83,9 @@ pub(crate) fn fields(work: &WorkBody, now: Timestamp) -> Vec<Field> {
     fields.push(Field::new("runs", work.attempts.to_string()));
     let created = format!("{} ({})", time::absolute(&work.created_at), time::ago(&work.created_at, now));
     fields.push(Field::new("created", created));
+    for (name, standing) in budget::all(work.budgets.as_deref().unwrap_or_default()) {
+        fields.push(Field::new("budget", format!("{name}: {standing}")));
+    }
     if let Some(last) = &work.last_run {
         let state = look::state(&last.state).word;
         fields.push(Field::new("last run", format!("{}, attempt {}, {state}", last.run, last.attempt)));
@@ -111,7 +114,7 @@ pub(crate) fn input(input: &PendingInputBody) -> String {
 /// What will move the Work, in one sentence.
 pub(crate) fn mover(work: &WorkBody) -> String {
     if let Some(hold) = &work.hold {
-        return format!("It is held: {}; `work release` lets it go on.", hold.reason);
+        return format!("It is held: {}; {}.", hold.reason, lifts(&hold.because));
     }
     match (work.state.as_str(), work.queue.as_str()) {
         ("ready", _) if waits(work, "backoff") || waits(work, "exhausted") => failing(work),
@@ -130,6 +133,16 @@ pub(crate) fn mover(work: &WorkBody) -> String {
             Some(successor) => format!("Nothing: it has ended, and {successor} goes on with its keys."),
             None => "Nothing: it has ended.".to_owned(),
         },
+    }
+}
+
+/// What ends a hold.
+fn lifts(because: &str) -> &'static str {
+    match because {
+        "budget" => "`work release` lets one more turn through, and a raised limit lets it go on",
+        "gate" => "its gate settles that, and `work release` lets it start",
+        // A later daemon may know more reasons.
+        _other => "`work release` lets it go on",
     }
 }
 
@@ -185,6 +198,13 @@ pub(crate) fn blocked(reason: &str) -> String {
         }
         Some(("stopping", _scope)) => {
             "It starts once everything that its interrupted run had started has stopped.".to_owned()
+        }
+        Some(("asked", _scope)) => "It starts when its gate has nothing against it.".to_owned(),
+        Some(("reserved", "*")) => {
+            "It starts when runs give back what they have reserved of a budget over all scopes.".to_owned()
+        }
+        Some(("reserved", scope)) => {
+            format!("It starts when runs of scope `{scope}` give back what they have reserved of its budget.")
         }
         Some(("held", _scope)) => "It starts when it is released; `work release` does that.".to_owned(),
         // A later daemon may know more reasons.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{LIVE, NOW, OWNER, RESUMPTION, execution, handle, hold, work};
+use super::{LIVE, NOW, OWNER, RESUMPTION, execution, handle, hold, spent, work};
 use crate::capacity::Blocker;
 use crate::execution::Execution;
 use crate::id::{Epoch, EventId, ExecutionId, Incarnation, Sequence, WaitId};
@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 use crate::retry::{Eligibility, Exhaustion};
 use crate::text::ScopeName;
 use crate::time::Timestamp;
-use crate::work::{AfterAttempt, Queue, Work, WorkState};
+use crate::work::{AfterAttempt, HoldReason, Queue, Work, WorkState};
 
 /// Something that may be asked of a Work.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,8 @@ enum WorkCommand {
     Wake(i64, Option<i64>),
     Resume,
     Hold,
+    HoldForBudget,
+    Lift,
     Release,
     Cancel,
 }
@@ -60,6 +62,8 @@ fn work_command() -> impl Strategy<Value = WorkCommand> {
         6 => (wait(), prop::option::of(attempt)).prop_map(|(wait, resumes)| WorkCommand::Wake(wait, resumes)),
         4 => Just(WorkCommand::Resume),
         1 => Just(WorkCommand::Hold),
+        2 => Just(WorkCommand::HoldForBudget),
+        1 => Just(WorkCommand::Lift),
         2 => Just(WorkCommand::Release),
         1 => Just(WorkCommand::Cancel),
     ]
@@ -121,6 +125,8 @@ fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
             work
         }),
         WorkCommand::Hold => work.hold(hold()),
+        WorkCommand::HoldForBudget => work.hold(spent()),
+        WorkCommand::Lift => work.lift(HoldReason::Budget, now),
         WorkCommand::Release => work.release(now),
         WorkCommand::Cancel => work.cancel(now),
     };

@@ -10,19 +10,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use domain::budget::{Amount, Budget, LedgerId, Owner, Per, Window};
 use domain::execution::ExecutionState;
 use domain::id::{EventId, ExecutionId, Sequence};
 use domain::lease::LEASE;
 use domain::outcome::{Outcome, TurnResult};
 use domain::route::{ActivePolicy, CheckpointOutcome};
 use domain::scope::EffectiveScope;
-use domain::text::DeliveryId;
+use domain::text::{DeliveryId, Unit};
+use domain::time::Timestamp;
 use domain::wait::Registration;
 use extension::Recovery;
 use serde_json::json;
 use store::{Faults, Location, Options, Point};
 
-use super::world::{Call, Double, HandClock, Taking, World, route, scope};
+use super::budget::budget;
+use super::world::{Call, Double, HandClock, Taking, World, route, scope, scope_name};
 
 /// What a crash left, and what the world knew at that moment.
 struct Crash {
@@ -75,6 +78,7 @@ async fn scenario(world: &mut World, crashes: &Crashes) {
         let event = world.say(id, key, &payload).await;
         crashes.acknowledged.lock().unwrap().push(event);
         world.run().await;
+        let_go(world).await;
     }
     // A failure that waits, and the Event that ends the wait.
     let once = world.owner("b").await.expect("it was routed");
@@ -82,15 +86,18 @@ async fn scenario(world: &mut World, crashes: &Crashes) {
         world.end(execution, Outcome::Failed).await;
         world.clock.advance(Duration::from_mins(5));
         world.run().await;
+        let_go(world).await;
     }
     let mut failed = false;
     loop {
         let live: Vec<_> =
             world.executions().await.into_iter().filter(|execution| !execution.state.is_terminal()).collect();
-        let Some(next) = live.first() else { break };
+        // One that is parked goes on when there is room for it.
+        let Some(next) = live.iter().find(|execution| execution.state.is_going_on()) else { break };
         let outcome = if failed { Outcome::Completed } else { Outcome::Failed };
         failed = true;
         world.end(next.id, outcome).await;
+        let_go(world).await;
     }
 }
 
@@ -129,6 +136,21 @@ async fn orders(world: &mut World, crashes: &Crashes) {
     world.end(last.id, Outcome::Completed).await;
 }
 
+/// Lets one turn through of every Work that a budget holds. True when there is one.
+async fn let_go(world: &mut World) -> bool {
+    let held = world.runtime.store().read("test", |tx| tx.held(99)).await.unwrap();
+    for work in &held {
+        world.runtime.release(work.id).await.unwrap();
+    }
+    world.run().await;
+    !held.is_empty()
+}
+
+/// One turn of each Work starts by itself, and all of them are counted.
+fn budgets() -> Vec<Budget> {
+    vec![budget("turns", Per::Work, Window::Life, 1), budget("turns", Per::Scope, Window::Life, 1000)]
+}
+
 /// Works that wait: for a fact that comes, for one that came already, and for their time.
 async fn waits(world: &mut World, crashes: &Crashes) {
     let wait = |seconds| Registration { timeout_seconds: Some(seconds), ..Registration::default() };
@@ -150,6 +172,7 @@ async fn waits(world: &mut World, crashes: &Crashes) {
         world.clock.advance(Duration::from_secs(20));
         world.runtime.renew().await.unwrap();
         world.run().await;
+        let_go(world).await;
     }
 }
 
@@ -179,6 +202,9 @@ async fn resume(crash: &Crash, texts: &World, resumes: bool) {
         // Only what the first life began can still run, and stopping it is all that is left of an interruption.
         world.runtime.stop_unstopped().await.unwrap();
         world.run().await;
+        if let_go(&mut world).await {
+            continue;
+        }
         let live: Vec<_> =
             world.executions().await.into_iter().filter(|execution| !execution.state.is_terminal()).collect();
         if live.is_empty() {
@@ -201,6 +227,17 @@ async fn resume(crash: &Crash, texts: &World, resumes: bool) {
     let due = world.runtime.store().read("test", |tx| tx.next_intent_due()).await.unwrap();
     assert_eq!(due, None, "an order outlives no attempt");
     check(crash, &world, &executor).await;
+}
+
+/// How many turns the ledger of the scope has.
+async fn counted(world: &World) -> Amount {
+    let id = LedgerId {
+        owner: Owner::Scope(scope_name()),
+        unit: Unit::known("turns"),
+        window: Window::Life,
+        start: Timestamp::EPOCH,
+    };
+    world.runtime.store().read("test", move |tx| tx.ledger(&id)).await.unwrap()
 }
 
 async fn check(crash: &Crash, world: &World, executor: &Double) {
@@ -227,6 +264,13 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
         for input in consumed {
             *inputs.entry(input.event).or_default() += 1;
         }
+    }
+    if world.runtime.generations().active().scopes.values().any(|active| !active.scope.budgets.is_empty()) {
+        let turns: i64 = world.executions().await.iter().map(|execution| execution.turn.number).sum();
+        assert_eq!(counted(world).await, Amount::of_thousandths(turns * 1000), "each turn counts once");
+        let reserved =
+            world.runtime.store().read("test", |tx| tx.reserved(&Unit::known("turns"), None)).await;
+        assert_eq!(reserved.unwrap(), Amount::ZERO, "and reserves nothing afterwards");
     }
     for event in &crash.acknowledged {
         let checkpoint = world.checkpoint(*event).await;
@@ -314,4 +358,19 @@ async fn every_commit_of_an_order_may_be_the_last() {
         route("told", ActivePolicy::Queue, &json!({})),
     ];
     at_every_commit(declared, orders, false).await;
+}
+
+/// The usual scope under a budget.
+fn under_a_budget() -> EffectiveScope {
+    EffectiveScope { budgets: budgets(), ..scope(ActivePolicy::Queue, 2) }
+}
+
+#[tokio::test]
+async fn every_commit_may_be_the_last_under_a_budget() {
+    at_every_commit(under_a_budget(), everything, false).await;
+}
+
+#[tokio::test]
+async fn every_commit_may_be_the_last_under_a_budget_where_attempts_are_resumed() {
+    at_every_commit(under_a_budget(), everything, true).await;
 }

@@ -25,7 +25,7 @@ use domain::work::{Lifecycle, Work};
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Handler, HandlerError, Injected,
     Injection, Log, LogRequest, PinError, PreparedRoute, Recovery, ResumeRequest, RouteInput, RunError,
-    RunRequest, Secret, SecretError, Segment, Stopped,
+    RunRequest, Secret, SecretError, Segment, StartGate, Stopped,
 };
 use runtime::{
     AcceptError, ApplyError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
@@ -520,6 +520,7 @@ pub(super) fn scope(policy: ActivePolicy, concurrency: u32) -> EffectiveScope {
         bindings: BTreeMap::from([(binding.name.clone(), binding)]),
         extensions: BTreeMap::new(),
         read_scopes: Vec::new(),
+        budgets: Vec::new(),
     }
 }
 
@@ -535,7 +536,7 @@ pub(super) fn route(name: &str, policy: ActivePolicy, config: &Value) -> Route {
     }
 }
 
-type Texts = Arc<Mutex<BTreeMap<String, Scopes>>>;
+pub(super) type Texts = Arc<Mutex<BTreeMap<String, Scopes>>>;
 
 /// A runtime and everything around it.
 pub(super) struct World {
@@ -581,6 +582,17 @@ impl World {
         texts: Texts,
         look_again: Option<Duration>,
     ) -> Self {
+        Self::guarded(store, clock, executor, texts, (look_again, Vec::new())).await
+    }
+
+    /// As [`Self::looking`], with start gates.
+    pub(super) async fn guarded(
+        store: Store,
+        clock: Arc<HandClock>,
+        executor: Arc<Double>,
+        texts: Texts,
+        (look_again, gates): (Option<Duration>, Vec<Arc<dyn StartGate>>),
+    ) -> Self {
         let known = Arc::clone(&texts);
         let secrets = Arc::new(Secrets::default());
         let options = Options {
@@ -591,7 +603,7 @@ impl World {
             look_again,
         };
         let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
-        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]);
+        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]).with_gates(gates);
         let (runtime, stages) = Runtime::new(store, registry, options);
         runtime.prepare().await.unwrap();
         Self { runtime, stages, executor, clock, secrets, claims: false, texts }

@@ -150,6 +150,7 @@ pub(super) fn work(number: i64) -> Work {
         failures: 0,
         eligibility: Eligibility::Clear,
         hold: None,
+        let_through: false,
         revision: Revision::FIRST,
         attempts: 0,
         created_at: second(number),

@@ -105,6 +105,8 @@ pub(crate) const fn lifecycle_of(number: i64) -> Option<Lifecycle> {
 pub(crate) const fn hold_reason(reason: HoldReason) -> i64 {
     match reason {
         HoldReason::WakeRefused => 0,
+        HoldReason::Budget => 1,
+        HoldReason::Gate => 2,
     }
 }
 

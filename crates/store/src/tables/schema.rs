@@ -192,9 +192,10 @@ const FIRST: &[&str] = &[
         next_trigger {int},
         wait {int},
         resumes {int},
-        hold {int} CHECK (hold = 0),
+        hold {int} CHECK (hold BETWEEN 0 AND 2),
         hold_reason {text},
         held_at {int},
+        let_through {int} NOT NULL DEFAULT 0 CHECK (let_through IN (0, 1)),
         revision {int} NOT NULL,
         attempts {int} NOT NULL,
         created_at {int} NOT NULL,
@@ -363,6 +364,32 @@ const FIRST: &[&str] = &[
     // Lists of what can still be woken, and of what a Work has waited for, newest first.
     "CREATE INDEX wait_open ON wait (id) WHERE state = 0",
     "CREATE INDEX wait_work ON wait (work, id)",
+    // What has been used of a unit, by whom and over which stretch of time. It is found by its key and never
+    // walked; a row is written only where a budget looks at it. Spans: life 0, day 1, week 2.
+    "CREATE TABLE ledger (
+        owner {text} NOT NULL,
+        unit {text} NOT NULL,
+        span {int} NOT NULL CHECK (span BETWEEN 0 AND 2),
+        start {int} NOT NULL,
+        used {int} NOT NULL CHECK (used >= 0),
+        PRIMARY KEY (owner, unit, span, start)
+    ) {clustered}",
+    // What the turns that run may still use. It counts by its Execution's state alone.
+    "CREATE TABLE reservation (
+        execution {int} NOT NULL,
+        unit {text} NOT NULL,
+        scope {text} NOT NULL,
+        amount {int} NOT NULL CHECK (amount >= 0),
+        PRIMARY KEY (execution, unit)
+    ) {clustered}",
+    "CREATE INDEX reservation_unit ON reservation (unit, scope)",
+    // What the newest turns of a kind used, for the next one's estimate.
+    "CREATE TABLE recent_use (
+        kind {text} NOT NULL,
+        unit {text} NOT NULL,
+        amounts {text} NOT NULL,
+        PRIMARY KEY (kind, unit)
+    ) {clustered}",
     "CREATE TABLE kv (
         namespace {text} NOT NULL,
         key {text} NOT NULL,
