@@ -29,6 +29,7 @@ pub mod outcome;
 pub mod retry;
 pub mod timer;
 pub mod wait;
+pub mod alias;
 pub mod feed;
 pub mod session;
 pub mod store;

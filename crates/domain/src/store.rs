@@ -19,6 +19,7 @@ use crate::ownership::{NotOwner, Ownership, Tenure};
 use crate::time::Timestamp;
 
 pub mod access;
+pub mod alias;
 pub mod config;
 pub mod event;
 pub mod execution;
@@ -31,6 +32,7 @@ pub mod wait;
 pub mod work;
 
 pub use access::{AccessReads, AccessWrites, Session, Token};
+pub use alias::{AliasReads, AliasWrites};
 pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
@@ -50,6 +52,7 @@ pub trait Snapshot:
     + ExecutionReads
     + TimerReads
     + WaitReads
+    + AliasReads
     + KvReads
     + ConfigReads
     + AccessReads
@@ -69,6 +72,7 @@ pub trait Tx:
     + ExecutionWrites
     + TimerWrites
     + WaitWrites
+    + AliasWrites
     + KvWrites
     + ConfigWrites
     + AccessWrites

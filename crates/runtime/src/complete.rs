@@ -19,6 +19,7 @@ use domain::timer::{Timer, TimerKind};
 use domain::work::{Queue, Work};
 use tokio::sync::mpsc;
 
+use crate::alias::Endings;
 use crate::announce;
 use crate::execute::Report;
 use crate::generation::ActiveGeneration;
@@ -170,6 +171,7 @@ impl Complete {
                     runtime: &own,
                     me,
                     freed: BTreeMap::new(),
+                    endings: Endings::default(),
                     done: Completed::default(),
                 };
                 let mut proposed = proposed.iter().copied();
@@ -242,6 +244,7 @@ struct Step<'a> {
     me: Incarnation,
     /// How many attempts ended in each scope, whose room goes to those that wait for it.
     freed: BTreeMap<ScopeName, u32>,
+    endings: Endings,
     done: Completed,
 }
 
@@ -338,6 +341,7 @@ impl Step<'_> {
         let next = work.clone().finish(ended.id, after, now).expect("the live attempt is its Work's own");
         tx.update_execution(&ended, read)?;
         tx.update_work(&next, &work)?;
+        self.endings.of(tx, &next)?;
         if let Eligibility::Backoff { failed, due_at } = next.eligibility {
             let (scope, kind) = (work.scope.clone(), TimerKind::Retry { failed });
             tx.insert_timer(&Timer {

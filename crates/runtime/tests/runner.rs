@@ -6,6 +6,7 @@ mod runner {
     mod world;
 
     mod accept;
+    mod alias;
     mod capacity;
     mod causal;
     mod complete;

@@ -15,6 +15,7 @@ mod input;
 mod execution;
 mod timer;
 mod wait;
+mod alias;
 mod kv;
 mod outline;
 mod config;

@@ -63,7 +63,7 @@ fn body(tx: &mut dyn Snapshot, work: &Work) -> Result<WorkBody, StoreError> {
     let newest = if work.attempts > 0 { tx.executions(&newest, 1)? } else { Vec::new() };
     let mut body = WorkBody::new(work, &tx.keys_of(work.id)?, newest.first());
     if let Some(wait) = work.state.waits_for() {
-        body.wait = tx.wait(wait)?.as_ref().map(WaitBody::from);
+        body.wait = tx.wait(wait)?.map(|wait| WaitBody::read(tx, &wait)).transpose()?;
     }
     Ok(body)
 }

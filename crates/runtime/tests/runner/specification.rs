@@ -23,7 +23,6 @@ type Case = fn(&mut dyn Driver);
 const LACKING: &[(&str, &str)] = &[
     ("uncorrelated_and_terminal_successor", "successors"),
     ("unsupported_policy_explicit_fallback", "the policies inject and interrupt"),
-    ("dependency_subscription_alias", "subscriptions and aliases"),
     ("completion_inject_orders", "the policies inject and interrupt"),
 ];
 
@@ -61,6 +60,7 @@ passes! {
     multi_key_attachment_conflict_and_order
     scope_route_inheritance
     unmatched_and_contradictory_target
+    dependency_subscription_alias
     wait_event_registration_orders
     wait_timeout_acceptance_tie
     wait_cancel_orders

@@ -545,6 +545,7 @@ impl World {
             self.settle_tasks().await;
             moved |= self.stages.complete.step().await.unwrap() == Progress::Advanced;
             moved |= self.stages.wake.step().await.unwrap() == Progress::Advanced;
+            moved |= self.stages.alias.step().await.unwrap() == Progress::Advanced;
             moved |= self.stages.recover.step().await.unwrap() == Progress::Advanced;
             self.settle_tasks().await;
             if !moved {

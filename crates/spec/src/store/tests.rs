@@ -1,6 +1,7 @@
 /// Every file of cases.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     include_str!("access.rs"),
+    include_str!("alias.rs"),
     include_str!("config.rs"),
     include_str!("durability.rs"),
     include_str!("event.rs"),
