@@ -27,6 +27,8 @@ pub(crate) mod starts;
 pub(crate) mod stream;
 pub(crate) mod config;
 pub(crate) mod scopes;
+pub(crate) mod pause;
+pub(crate) mod replay;
 pub(crate) mod doctor;
 pub(crate) mod sessions;
 mod metrics;

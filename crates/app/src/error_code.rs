@@ -32,6 +32,7 @@ pub(crate) enum ErrorCode {
     KeyMismatch,
     TerminalWork,
     WorkConflict,
+    NotReplayable,
     CausalRejected,
     ConfigConflict,
     Conflict,
@@ -71,7 +72,7 @@ pub(crate) enum ErrorCode {
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 56] = [
+    pub(crate) const ALL: [Self; 57] = [
         Self::BadRequest,
         Self::UnsupportedSpecversion,
         Self::Unauthorized,
@@ -94,6 +95,7 @@ impl ErrorCode {
         Self::KeyMismatch,
         Self::TerminalWork,
         Self::WorkConflict,
+        Self::NotReplayable,
         Self::CausalRejected,
         Self::ConfigConflict,
         Self::Conflict,
@@ -155,6 +157,7 @@ impl ErrorCode {
             Self::KeyMismatch => "key_mismatch",
             Self::TerminalWork => "terminal_work",
             Self::WorkConflict => "work_conflict",
+            Self::NotReplayable => "not_replayable",
             Self::CausalRejected => "causal_rejected",
             Self::ConfigConflict => "config_conflict",
             Self::Conflict => "conflict",
@@ -218,6 +221,7 @@ impl ErrorCode {
             | Self::KeyMismatch
             | Self::TerminalWork
             | Self::WorkConflict
+            | Self::NotReplayable
             | Self::CausalRejected
             | Self::ConfigConflict
             | Self::Conflict
@@ -276,6 +280,7 @@ impl ErrorCode {
             Self::KeyMismatch => "The key is not the Work's",
             Self::TerminalWork => "The Work has ended",
             Self::WorkConflict => "The Work does not allow it now",
+            Self::NotReplayable => "The Event cannot be looked at again",
             Self::CausalRejected => "The chain may not go further",
             Self::ConfigConflict => "Another configuration was applied",
             Self::Conflict => "Changed meanwhile",

@@ -67,6 +67,8 @@ fn wants(input: &RouteInput) -> Option<Match> {
             keys: vec![key.clone()],
             kind: WorkKind::known(KIND),
             lifecycle: Lifecycle::Standing,
+            concurrency: None,
+            reopens: Vec::new(),
         }),
         None => event.work.map(|_work| Match::Addressed),
     }
@@ -92,6 +94,8 @@ mod tests {
             keys: vec![sample.event.key.clone().unwrap()],
             kind: WorkKind::known("manual.work"),
             lifecycle: Lifecycle::Standing,
+            concurrency: None,
+            reopens: Vec::new(),
         };
         assert_eq!(decide(&sample), Some(wanted.clone()));
         assert_eq!(decide(&sample.addressed()), Some(wanted));

@@ -8,6 +8,8 @@
 //! | `work` | `keyed` (default), `fresh` or `addressed` |
 //! | `key` | `"event"`, or `{ source, external_id }` with `${CEL}` parts |
 //! | `kind` | the kind of a Work that is created |
+//! | `concurrency` | what a Work that is created shares with others that must not run at the same time, with `${CEL}` parts |
+//! | `reopen` | after which ends of a keyed Work a new one takes over: `completed`, `failed`, `cancelled` |
 //!
 //! At least one of the first three must be there. Reading a field that is missing is an error in CEL, and an
 //! Event on which an expression fails stays unrouted and is tried again; `has(payload.field)` asks first.
@@ -19,6 +21,13 @@
 //! A keyed match goes to the Work that owns the key, which is standing work: it waits for the next Event
 //! after each attempt. A fresh one makes a Work that ends. An Event that is addressed to a Work never makes
 //! a fresh one, so a fresh match leaves it to later routes.
+//!
+//! Works of one scope with the same `concurrency` never run at the same time; the others wait until it is free. A
+//! Work keeps what it was created with.
+//!
+//! A Work that has ended takes nothing more, and an Event with its key changes nothing. With `reopen` the Event makes
+//! a new Work instead, whose key is that of the next generation (`42/generation/2`), and so do all that follow until
+//! that one ends. Every route that names such a key should then reopen.
 
 pub(crate) mod expression;
 mod measure;
@@ -28,8 +37,8 @@ mod template;
 mod tests;
 
 use extension::{
-    BoxFuture, Code, ConfigProblem, EventType, ExternalId, Handler, HandlerError, HandlerName, Key,
-    Lifecycle, Match, PreparedRoute, RouteInput, SourceName, TextError, WorkKind,
+    BoxFuture, Code, ConcurrencyKey, ConfigProblem, End, EventType, ExternalId, Handler, HandlerError,
+    HandlerName, Key, Lifecycle, Match, PreparedRoute, RouteInput, SourceName, TextError, WorkKind,
 };
 use serde_json::Value;
 
@@ -42,6 +51,9 @@ use crate::table::Table;
 const TYPE_SEPARATORS: &[char] = &['.'];
 /// What separates the words of a namespace.
 const SOURCE_SEPARATORS: &[char] = &['.', '/'];
+
+/// The keys of its configuration.
+const KEYS: &[&str] = &["types", "sources", "when", "work", "key", "kind", "concurrency", "reopen"];
 
 /// The handler of that name.
 #[derive(Debug, Clone, Copy, Default)]
@@ -71,9 +83,9 @@ struct MatchRoute {
 #[derive(Debug)]
 enum Target {
     /// The one that owns the key, by the template or else the Event's own.
-    Keyed { kind: WorkKind, key: Option<KeyTemplate> },
+    Keyed { kind: WorkKind, key: Option<KeyTemplate>, concurrency: Option<Template>, reopens: Vec<End> },
     /// A new one.
-    Fresh { kind: WorkKind, key: Option<KeyTemplate> },
+    Fresh { kind: WorkKind, key: Option<KeyTemplate>, concurrency: Option<Template> },
     /// The one the Event is addressed to.
     Addressed,
 }
@@ -95,7 +107,7 @@ enum WorkWord {
 
 impl MatchRoute {
     fn read(config: &Value, problems: &mut Vec<ConfigProblem>) -> Self {
-        let table = Table::root(config, &["types", "sources", "when", "work", "key", "kind"], problems);
+        let table = Table::root(config, KEYS, problems);
         let types =
             patterns(&table, "types", TYPE_SEPARATORS, |text| EventType::new(text).map(drop), problems);
         for (index, pattern) in types.iter().enumerate() {
@@ -151,18 +163,22 @@ impl MatchRoute {
             Target::Fresh { .. } if input.event.work.is_some() && !input.event.event_type.is_core() => {
                 Ok(None)
             }
-            Target::Fresh { kind, key } => {
+            Target::Fresh { kind, key, concurrency } => {
                 let key = key.as_ref().map(|key| key.fill(input)).transpose()?;
                 let keys = key.into_iter().collect();
-                Ok(Some(Match::Fresh { kind: kind.clone(), lifecycle: Lifecycle::Once, keys }))
+                let concurrency = shared(concurrency.as_ref(), input)?;
+                let lifecycle = Lifecycle::Once;
+                Ok(Some(Match::Fresh { kind: kind.clone(), lifecycle, keys, concurrency }))
             }
             Target::Keyed { key: None, .. } if input.event.key.is_none() && input.event.work.is_some() => {
                 Ok(Some(Match::Addressed))
             }
-            Target::Keyed { kind, key } => {
+            Target::Keyed { kind, key, concurrency, reopens } => {
                 let key = key.as_ref().unwrap_or(&KeyTemplate::Event).fill(input)?;
                 let lifecycle = Lifecycle::Standing;
-                Ok(Some(Match::Attach { keys: vec![key], kind: kind.clone(), lifecycle }))
+                let concurrency = shared(concurrency.as_ref(), input)?;
+                let (keys, kind, reopens) = (vec![key], kind.clone(), reopens.clone());
+                Ok(Some(Match::Attach { keys, kind, lifecycle, concurrency, reopens }))
             }
         }
     }
@@ -213,11 +229,23 @@ impl Target {
         let named: Option<WorkKind> = table.parsed("kind", problems);
         let key = KeyTemplate::read(table, problems);
         let kind = |default: &str| named.clone().unwrap_or_else(|| WorkKind::known(default));
+        let concurrency = table.text("concurrency", problems).and_then(|text| {
+            let compiled = Template::compile(text);
+            compiled
+                .map_err(|problem| problems.push(ConfigProblem::at(table.path("concurrency"), problem)))
+                .ok()
+        });
+        let reopens = reopens(table, problems);
+        if !matches!(work, WorkWord::Keyed) && table.get("reopen").is_some() {
+            let message =
+                "has a meaning only with `work = \"keyed\"`: nothing else finds a Work that has ended";
+            problems.push(ConfigProblem::at(table.path("reopen"), message));
+        }
         match work {
-            WorkWord::Keyed => Self::Keyed { kind: kind("match.keyed"), key },
-            WorkWord::Fresh => Self::Fresh { kind: kind("match.fresh"), key },
+            WorkWord::Keyed => Self::Keyed { kind: kind("match.keyed"), key, concurrency, reopens },
+            WorkWord::Fresh => Self::Fresh { kind: kind("match.fresh"), key, concurrency },
             WorkWord::Addressed => {
-                for word in ["key", "kind"] {
+                for word in ["key", "kind", "concurrency"] {
                     if table.get(word).is_some() {
                         let message =
                             "has no meaning with `work = \"addressed\"`: no work is created or keyed";
@@ -231,17 +259,54 @@ impl Target {
 
     fn in_words(&self) -> String {
         match self {
-            Self::Keyed { kind, key } => {
+            Self::Keyed { kind, key, concurrency, reopens } => {
                 let made = if matches!(key, Some(KeyTemplate::Made { .. })) { " that it makes" } else { "" };
-                format!("one standing Work per key{made}, of kind `{kind}`")
+                let ends: Vec<&str> = reopens.iter().map(|end| end.as_str()).collect();
+                let reopened = if ends.is_empty() {
+                    String::new()
+                } else {
+                    format!(", and to a new one when that is {}", ends.join(" or "))
+                };
+                let alone = alone(concurrency.as_ref());
+                format!("one standing Work per key{made}, of kind `{kind}`{alone}{reopened}")
             }
-            Self::Fresh { kind, key } => {
+            Self::Fresh { kind, key, concurrency } => {
                 let keyed = if key.is_some() { ", with a key" } else { "" };
-                format!("a new Work for each, of kind `{kind}`{keyed}")
+                format!("a new Work for each, of kind `{kind}`{keyed}{}", alone(concurrency.as_ref()))
             }
             Self::Addressed => "the Work that it is addressed to".to_owned(),
         }
     }
+}
+
+/// What is said of Works that do not run beside one another.
+fn alone(concurrency: Option<&Template>) -> String {
+    concurrency.map_or_else(String::new, |shared| match shared.literal() {
+        Some(shared) => format!(", one at a time under `{shared}`"),
+        None => ", one at a time under a concurrency key that it makes".to_owned(),
+    })
+}
+
+/// The concurrency key of a Work that an Event may create.
+fn shared(template: Option<&Template>, input: &RouteInput) -> Result<Option<ConcurrencyKey>, HandlerError> {
+    let Some(template) = template else { return Ok(None) };
+    let key = ConcurrencyKey::new(template.fill(input)?);
+    key.map(Some).map_err(|error| bad_key(&error.to_string()))
+}
+
+/// The ends after which a new Work takes over.
+fn reopens(table: &Table<'_>, problems: &mut Vec<ConfigProblem>) -> Vec<End> {
+    let mut ends = Vec::new();
+    for (path, text) in table.texts("reopen", problems) {
+        match [End::Completed, End::Failed, End::Cancelled].into_iter().find(|end| end.as_str() == text) {
+            Some(end) if ends.contains(&end) => {
+                problems.push(ConfigProblem::at(path, "is there twice"));
+            }
+            Some(end) => ends.push(end),
+            None => problems.push(ConfigProblem::at(path, "must be `completed`, `failed` or `cancelled`")),
+        }
+    }
+    ends
 }
 
 impl KeyTemplate {

@@ -234,7 +234,7 @@ impl Subscription {
     }
 
     /// Whether an accepted Event is to be translated, where the dependent Work's scope may read `reads`. What the
-    /// dependent Work's own executions published is no news to it.
+    /// dependent Work's own executions published is no news to it, and neither is an Event that is looked at again.
     pub fn matches(&self, event: &Event, reads: &[ScopeName]) -> bool {
         let own = event.work == Some(self.work) && event.emitted_by.is_some();
         self.ended_at.is_none()
@@ -242,6 +242,7 @@ impl Subscription {
             && event.key.as_ref() == Some(&self.watched)
             && (self.types.is_empty() || self.types.contains(&event.event_type))
             && may_read(&self.scope, reads, &event.scope)
+            && !event.event_type.is_core()
             && !own
     }
 

@@ -6,15 +6,19 @@
 
 use std::fmt;
 
-use crate::text::{ScopeName, TextError};
+use crate::text::{ConcurrencyKey, ScopeName, TextError};
 
 /// What a refused Work waits for. Its text is the name of the list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Blocker {
     /// The scope runs as many attempts as its `concurrency` allows.
     ScopeFull(ScopeName),
+    /// Another Work of the scope runs, or may still run, under the same concurrency key.
+    Concurrency(ScopeName, ConcurrencyKey),
     /// The scope is disabled.
     ScopeDisabled(ScopeName),
+    /// The scope is paused, or one that it descends from is; see [`crate::pause`].
+    ScopePaused(ScopeName),
     /// The scope or the binding is not in the configuration in force; the next apply may bring it back.
     Unconfigured(ScopeName),
     /// It waits out a failed attempt; see [`crate::retry`].
@@ -26,10 +30,15 @@ pub enum Blocker {
 }
 
 impl Blocker {
-    /// Whether a configuration that is put in force may remove it.
+    /// Whether a configuration that is put in force may remove it. It may also move a scope out from under a pause.
     pub const fn is_of_configuration(&self) -> bool {
         match self {
-            Self::ScopeFull(_) | Self::ScopeDisabled(_) | Self::Unconfigured(_) => true,
+            // Nothing of a configuration keeps a concurrency key; whoever had it may be gone all the same.
+            Self::ScopeFull(_)
+            | Self::Concurrency(..)
+            | Self::ScopeDisabled(_)
+            | Self::ScopePaused(_)
+            | Self::Unconfigured(_) => true,
             Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) => false,
         }
     }
@@ -41,10 +50,15 @@ impl Blocker {
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let unknown = TextError::Form { what: "a blocker", form: "a reason word, a colon and a scope" };
         let (word, scope) = text.split_once(':').ok_or(unknown.clone())?;
+        if word == "concurrency" {
+            let (scope, key) = scope.split_once(':').ok_or(unknown)?;
+            return Ok(Self::Concurrency(ScopeName::new(scope)?, ConcurrencyKey::new(key)?));
+        }
         let scope = ScopeName::new(scope)?;
         match word {
             "scope_full" => Ok(Self::ScopeFull(scope)),
             "scope_disabled" => Ok(Self::ScopeDisabled(scope)),
+            "scope_paused" => Ok(Self::ScopePaused(scope)),
             "unconfigured" => Ok(Self::Unconfigured(scope)),
             "backoff" => Ok(Self::Backoff(scope)),
             "exhausted" => Ok(Self::Exhausted(scope)),
@@ -58,7 +72,9 @@ impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ScopeFull(scope) => write!(f, "scope_full:{scope}"),
+            Self::Concurrency(scope, key) => write!(f, "concurrency:{scope}:{key}"),
             Self::ScopeDisabled(scope) => write!(f, "scope_disabled:{scope}"),
+            Self::ScopePaused(scope) => write!(f, "scope_paused:{scope}"),
             Self::Unconfigured(scope) => write!(f, "unconfigured:{scope}"),
             Self::Backoff(scope) => write!(f, "backoff:{scope}"),
             Self::Exhausted(scope) => write!(f, "exhausted:{scope}"),
@@ -70,14 +86,16 @@ impl fmt::Display for Blocker {
 #[cfg(test)]
 mod tests {
     use super::Blocker;
-    use crate::text::ScopeName;
+    use crate::text::{ConcurrencyKey, ScopeName};
 
     #[test]
     fn text_round_trips() {
         let scope = ScopeName::known("team/eng");
         for blocker in [
             Blocker::ScopeFull(scope.clone()),
+            Blocker::Concurrency(scope.clone(), ConcurrencyKey::known("deploy: the “site”")),
             Blocker::ScopeDisabled(scope.clone()),
+            Blocker::ScopePaused(scope.clone()),
             Blocker::Unconfigured(scope.clone()),
             Blocker::Backoff(scope.clone()),
             Blocker::Exhausted(scope.clone()),

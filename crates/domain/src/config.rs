@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::retry::OwnRetry;
 use crate::route::ActivePolicy;
 use crate::scope::SecretRef;
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
@@ -183,6 +184,11 @@ pub struct BindingConfig {
     pub resource: Option<Value>,
     /// The longest an attempt may take, in seconds; the scope's setting when none.
     pub timeout_seconds: Option<u32>,
+    /// The longest an attempt may go without a sign of life, in seconds; the scope's setting when none. Zero turns it
+    /// off.
+    pub inactivity_seconds: Option<u32>,
+    /// What it says itself about trying again after a failure.
+    pub retry: Option<OwnRetry>,
     /// The environment variables its attempts get, each with the name of a secret.
     pub secrets: BTreeMap<String, String>,
 }

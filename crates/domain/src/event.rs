@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::causal::Bounds;
 use crate::id::{EventId, ExecutionId, Sequence, WorkId};
+use crate::succession::WORK_CREATED;
 use crate::text::{DeliveryId, EventType, ExternalId, ScopeName, SourceName};
 use crate::time::Timestamp;
 
@@ -63,9 +64,9 @@ pub struct Event {
 }
 
 impl Event {
-    /// Whether the runtime itself says it about an Execution. It names a Work, and is addressed to none.
+    /// Whether the runtime itself says it about an Execution or a new Work. It names a Work, and is addressed to none.
     pub fn is_announcement(&self) -> bool {
-        self.event_type.is_core() && self.emitted_by.is_some()
+        self.event_type.is_core() && (self.emitted_by.is_some() || self.event_type.as_str() == WORK_CREATED)
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn work(state: WorkState, queue: Queue) -> Work {
         attempts: 1,
         created_at: before,
         ended_at: state.is_terminal().then_some(before),
+        concurrency: None,
     }
 }
 

@@ -114,19 +114,41 @@ pub enum AfterFailure {
     Terminal,
 }
 
-/// The policy of a scope.
+/// What a binding says itself about trying again. It holds for standing Work, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OwnRetry {
+    /// How many attempts there may be in a row, the first included.
+    pub attempts: u32,
+    /// The wait after the first failure, from a second to [`HINT_MAX`]; the second waits twice as long, the third
+    /// three times, and none more than an hour unless this is.
+    pub backoff: Duration,
+}
+
+impl OwnRetry {
+    /// The wait after the first failure where a binding names none.
+    pub const BACKOFF: Duration = STEP;
+
+    fn delay(self, failures: u32) -> Duration {
+        self.backoff.saturating_mul(failures.max(1)).min(self.backoff.max(DELAY_MAX))
+    }
+}
+
+/// The policy of a scope, with what the binding of the failed attempt says itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// How many failures in a row there may be, the first included.
     pub budget: u32,
     /// Whether using them up fails the Work for good.
     pub terminal: bool,
+    /// What the binding says itself.
+    pub own: Option<OwnRetry>,
 }
 
 /// What comes after the `failures`th failure in a row, this one included.
 ///
-/// Standing Work has no budget: its next input is its next attempt, and only a hint makes it wait. A hint that
-/// is zero or longer than [`HINT_MAX`] is no hint, so that nothing is ever tried again at once.
+/// Standing Work has no budget unless its binding says so: its next input is its next attempt, and only a hint makes
+/// it wait. With one it is tried again as often, and then its next input begins anew. A hint that is zero or longer
+/// than [`HINT_MAX`] is no hint, so that nothing is ever tried again at once.
 pub fn after_failure(
     lifecycle: Lifecycle,
     failures: u32,
@@ -134,13 +156,25 @@ pub fn after_failure(
     hint: Option<Duration>,
 ) -> AfterFailure {
     let hint = hint.filter(|hint| !hint.is_zero() && *hint <= HINT_MAX);
-    match lifecycle {
-        Lifecycle::Standing => hint.map_or(AfterFailure::NextInput, AfterFailure::Again),
-        Lifecycle::Once | Lifecycle::RunOnce if failures < policy.budget => {
-            AfterFailure::Again(hint.unwrap_or_else(|| delay(failures)))
+    let usual = |failures| policy.own.map_or_else(|| delay(failures), |own| own.delay(failures));
+    match (lifecycle, policy.own) {
+        // Spec: RET-14
+        (Lifecycle::Standing, Some(own)) => {
+            let in_row = failures.saturating_sub(1) % own.attempts.max(1) + 1;
+            if in_row < own.attempts {
+                AfterFailure::Again(hint.unwrap_or_else(|| own.delay(in_row)))
+            } else {
+                AfterFailure::NextInput
+            }
         }
-        Lifecycle::Once | Lifecycle::RunOnce if policy.terminal => AfterFailure::Terminal,
-        Lifecycle::Once | Lifecycle::RunOnce => AfterFailure::Exhausted,
+        (Lifecycle::Standing, None) => hint.map_or(AfterFailure::NextInput, AfterFailure::Again),
+        (Lifecycle::Once | Lifecycle::RunOnce, own)
+            if failures < own.map_or(policy.budget, |own| own.attempts) =>
+        {
+            AfterFailure::Again(hint.unwrap_or_else(|| usual(failures)))
+        }
+        (Lifecycle::Once | Lifecycle::RunOnce, _) if policy.terminal => AfterFailure::Terminal,
+        (Lifecycle::Once | Lifecycle::RunOnce, _) => AfterFailure::Exhausted,
     }
 }
 
@@ -153,11 +187,11 @@ pub fn delay(failures: u32) -> Duration {
 mod tests {
     use std::time::Duration;
 
-    use super::{AfterFailure, HINT_MAX, Policy, after_failure, delay};
+    use super::{AfterFailure, HINT_MAX, OwnRetry, Policy, after_failure, delay};
     use crate::work::Lifecycle;
 
     fn after(failures: u32, budget: u32) -> AfterFailure {
-        after_failure(Lifecycle::Once, failures, Policy { budget, terminal: false }, None)
+        after_failure(Lifecycle::Once, failures, Policy { budget, terminal: false, own: None }, None)
     }
 
     const fn minutes(number: u64) -> AfterFailure {
@@ -186,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_hint_is_taken_within_its_bounds() {
-        let policy = Policy { budget: 3, terminal: false };
+        let policy = Policy { budget: 3, terminal: false, own: None };
         let hinted = |seconds| after_failure(Lifecycle::Once, 1, policy, Some(Duration::from_secs(seconds)));
         assert_eq!(hinted(1), AfterFailure::Again(Duration::from_secs(1)));
         assert_eq!(hinted(HINT_MAX.as_secs()), AfterFailure::Again(HINT_MAX));
@@ -198,7 +232,7 @@ mod tests {
 
     #[test]
     fn standing_work_waits_only_for_a_hint() {
-        let policy = Policy { budget: 1, terminal: true };
+        let policy = Policy { budget: 1, terminal: true, own: None };
         let standing = |hint| after_failure(Lifecycle::Standing, 9, policy, hint);
         assert_eq!(standing(None), AfterFailure::NextInput);
         assert_eq!(standing(Some(Duration::from_mins(1))), minutes(1));
@@ -206,8 +240,26 @@ mod tests {
     }
 
     #[test]
+    fn a_binding_s_own_retries_hold_for_standing_work_and_begin_anew_with_its_next_input() {
+        let own = OwnRetry { attempts: 3, backoff: Duration::from_mins(2) };
+        let policy = Policy { budget: 1, terminal: true, own: Some(own) };
+        let after = |failures, hint| after_failure(Lifecycle::Standing, failures, policy, hint);
+        let row = [after(1, None), after(2, None), after(3, None), after(4, None)];
+        assert_eq!(row, [minutes(2), minutes(4), AfterFailure::NextInput, minutes(2)]);
+        assert_eq!(after(1, Some(Duration::from_mins(9))), minutes(9));
+        assert_eq!(after(3, Some(Duration::from_mins(9))), AfterFailure::NextInput, "a hint is no budget");
+        let once = |failures| after_failure(Lifecycle::Once, failures, policy, None);
+        assert_eq!([once(2), once(3)], [minutes(4), AfterFailure::Terminal]);
+        let single = Policy { own: Some(OwnRetry { attempts: 1, ..own }), ..policy };
+        assert_eq!(after_failure(Lifecycle::Standing, 1, single, None), AfterFailure::NextInput);
+        let long = OwnRetry { attempts: 9, backoff: Duration::from_hours(2) };
+        assert_eq!([long.delay(1), long.delay(5)], [Duration::from_hours(2); 2]);
+        assert_eq!(OwnRetry { backoff: Duration::from_mins(25), ..long }.delay(5), Duration::from_hours(1));
+    }
+
+    #[test]
     fn exhaustion_is_terminal_only_where_it_is_asked_for() {
-        let policy = Policy { budget: 1, terminal: true };
+        let policy = Policy { budget: 1, terminal: true, own: None };
         for lifecycle in [Lifecycle::Once, Lifecycle::RunOnce] {
             assert_eq!(after_failure(lifecycle, 1, policy, None), AfterFailure::Terminal);
         }

@@ -8,9 +8,10 @@ use thiserror::Error;
 
 use crate::event::{Event, Key};
 use crate::id::{EventId, Generation, Sequence, WorkId};
-use crate::text::{BindingName, Code, RouteName, ScopeName, WorkKind};
+use crate::succession::{self, Succession, TooLong};
+use crate::text::{BindingName, Code, ConcurrencyKey, RouteName, ScopeName, WorkKind};
 use crate::time::Timestamp;
-use crate::work::{Lifecycle, Work};
+use crate::work::{Lifecycle, Work, WorkState};
 
 /// What happens to a matched Event while the selected Work has a running attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,39 @@ impl ActivePolicy {
     }
 }
 
+/// How a Work has ended, as a route says after which ends it reopens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// It completed.
+    Completed,
+    /// It failed for good.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl End {
+    /// The end that a Work has come to; none while it lives.
+    pub const fn of(state: WorkState) -> Option<Self> {
+        match state {
+            WorkState::Completed => Some(Self::Completed),
+            WorkState::Failed => Some(Self::Failed),
+            WorkState::Cancelled => Some(Self::Cancelled),
+            WorkState::Ready | WorkState::Running { .. } | WorkState::Waiting { .. } => None,
+        }
+    }
+
+    /// The word in configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What a handler that matched wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,6 +78,12 @@ pub enum Match {
         kind: WorkKind,
         /// The lifecycle of a Work that is created.
         lifecycle: Lifecycle,
+        /// What a Work that is created shares with others that must not run at the same time.
+        #[serde(default)]
+        concurrency: Option<ConcurrencyKey>,
+        /// After which ends of the owner a successor is created. Otherwise what has ended takes nothing.
+        #[serde(default)]
+        reopens: Vec<End>,
     },
     /// The Work the Event is addressed to.
     Addressed,
@@ -55,6 +95,9 @@ pub enum Match {
         lifecycle: Lifecycle,
         /// Keys it owns, none of which may be owned yet.
         keys: Vec<Key>,
+        /// What it shares with others that must not run at the same time.
+        #[serde(default)]
+        concurrency: Option<ConcurrencyKey>,
     },
     /// Nothing: the Event is recorded as dropped.
     Drop {
@@ -160,6 +203,17 @@ pub struct RouteFacts {
     pub owner: Option<Work>,
     /// The id a created Work gets.
     pub proposed: Option<WorkId>,
+    /// The line of the owner, when it has ended and the match may reopen it.
+    pub line: Option<Line>,
+}
+
+/// An owner's place among its successors, and what a further one would inherit.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Its own place; none when it is the first.
+    pub place: Option<Succession>,
+    /// Its keys.
+    pub keys: Vec<Key>,
 }
 
 /// What routing an Event changes, beside its checkpoint.
@@ -171,6 +225,15 @@ pub enum RouteEffect {
     Create {
         /// The Work.
         work: Work,
+        /// Keys it gets.
+        attach: Vec<Key>,
+    },
+    /// The Event becomes input of a new Work that succeeds one which has ended.
+    Succeed {
+        /// The Work.
+        work: Work,
+        /// Its place in the line.
+        place: Succession,
         /// Keys it gets.
         attach: Vec<Key>,
     },
@@ -220,6 +283,9 @@ pub enum RouteRefusal {
     /// The handler named no key.
     #[error("the handler matched by key but named none")]
     NoKey,
+    /// A successor cannot have its keys.
+    #[error(transparent)]
+    KeyTooLong(#[from] TooLong),
     /// The route has no binding to run what it matched.
     #[error("the route has no binding, so it can only drop")]
     NoBinding,
@@ -235,6 +301,7 @@ impl RouteRefusal {
             Self::NotAddressed => "not_addressed",
             Self::Contradiction { .. } => "contradiction",
             Self::NoKey => "no_key",
+            Self::KeyTooLong(_) => "key_too_long",
             Self::NoBinding => "no_binding",
         }
     }
@@ -292,11 +359,18 @@ pub fn route(
             let work = facts.addressed.clone().ok_or(RouteRefusal::NotAddressed)?;
             (Some(work), Vec::new(), None)
         }
-        Match::Attach { kind, lifecycle, .. } => {
+        Match::Attach { kind, lifecycle, concurrency, reopens, .. } => {
             let (target, attach) = attach(facts)?;
-            (target, attach, Some((kind, *lifecycle)))
+            if let Some(ended) = &target
+                && End::of(ended.state).is_some_and(|end| reopens.contains(&end))
+                && let Some(line) = &facts.line
+            {
+                let kind = (kind, *lifecycle, concurrency);
+                return succeed(event, ended, line, kind, (has_binding, facts, now));
+            }
+            (target, attach, Some((kind, *lifecycle, concurrency)))
         }
-        Match::Fresh { kind, lifecycle, .. } => {
+        Match::Fresh { kind, lifecycle, concurrency, .. } => {
             if let Some(owner) = facts.owners.iter().find_map(|(_key, owner)| *owner) {
                 return Err(RouteRefusal::KeyOwned { owner });
             }
@@ -304,7 +378,7 @@ pub fn route(
                 return Err(RouteRefusal::Contradiction { addressed });
             }
             let keys = facts.owners.iter().map(|(key, _owner)| key.clone()).collect();
-            (None, keys, Some((kind, *lifecycle)))
+            (None, keys, Some((kind, *lifecycle, concurrency)))
         }
     };
     if let Some(work) = target {
@@ -313,15 +387,55 @@ pub fn route(
     if !has_binding {
         return Err(RouteRefusal::NoBinding);
     }
-    let (kind, lifecycle) = create.expect("only an addressed match cannot create, and it has a target");
-    let id = facts.proposed.expect("the caller proposes an id with every matched answer");
-    let work = Work::create(id, event.scope.clone(), kind.clone(), lifecycle, now);
+    let kind = create.expect("only an addressed match cannot create, and it has a target");
+    let work = created(event, kind, facts, now);
     Ok(Routing {
         outcome: CheckpointOutcome::Routed,
-        work: Some(id),
+        work: Some(work.id),
         because: None,
         effect: RouteEffect::Create { work, attach },
     })
+}
+
+/// The kind, the lifecycle and the concurrency key of a Work to create.
+type Kind<'a> = (&'a WorkKind, Lifecycle, &'a Option<ConcurrencyKey>);
+
+fn created(
+    event: &Event,
+    (kind, lifecycle, concurrency): Kind<'_>,
+    facts: &RouteFacts,
+    now: Timestamp,
+) -> Work {
+    let id = facts.proposed.expect("the caller proposes an id with every matched answer");
+    let work = Work::create(id, event.scope.clone(), kind.clone(), lifecycle, now);
+    Work { concurrency: concurrency.clone(), ..work }
+}
+
+/// A successor of a Work that has ended: it gets every key of that one in the next generation.
+// Spec: ROU-20
+fn succeed(
+    event: &Event,
+    ended: &Work,
+    line: &Line,
+    kind: Kind<'_>,
+    (has_binding, facts, now): (bool, &RouteFacts, Timestamp),
+) -> Result<Routing, RouteRefusal> {
+    if ended.scope != event.scope {
+        return Err(RouteRefusal::CrossScope { work: ended.id, scope: ended.scope.clone() });
+    }
+    if !has_binding {
+        return Err(RouteRefusal::NoBinding);
+    }
+    let work = created(event, kind, facts, now);
+    let place = Succession::after(ended.id, line.place, work.id);
+    let wanted = facts.owners.iter().map(|(key, _owner)| key);
+    let mut attach = Vec::with_capacity(line.keys.len());
+    for key in line.keys.iter().chain(wanted) {
+        attach.push(succession::qualified(key, place.generation)?);
+    }
+    let outcome = CheckpointOutcome::Routed;
+    let effect = RouteEffect::Succeed { work, place, attach: canonical(attach) };
+    Ok(Routing { outcome, work: Some(place.work), because: None, effect })
 }
 
 /// The Work that owns the wanted keys, and the keys it lacks.

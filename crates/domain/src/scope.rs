@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::retry::OwnRetry;
 use crate::route::ActivePolicy;
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
 
@@ -77,6 +78,11 @@ pub struct Binding {
     pub resource: Option<Value>,
     /// The longest an attempt may take, in seconds; the scope's setting when none.
     pub timeout_seconds: Option<u32>,
+    /// The longest an attempt may go without a sign of life, in seconds: its own, or the scope's setting. Off when
+    /// none.
+    pub inactivity_seconds: Option<u32>,
+    /// What it says itself about trying again after a failure.
+    pub retry: Option<OwnRetry>,
     /// Names of secrets its attempts get in their environment, with the variable for each.
     pub secrets: BTreeMap<String, SecretRef>,
     /// The scope that declared it, which may be an ancestor.

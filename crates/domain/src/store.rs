@@ -25,8 +25,10 @@ pub mod event;
 pub mod execution;
 pub mod feed;
 pub mod kv;
+pub mod pause;
 pub mod route;
 pub mod start;
+pub mod succession;
 pub mod timer;
 pub mod wait;
 pub mod work;
@@ -38,8 +40,10 @@ pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
 pub use feed::{FeedReads, FeedWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
+pub use pause::{InForce, PauseReads, PauseWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
+pub use succession::{SuccessionReads, SuccessionWrites};
 pub use timer::{TimerReads, TimerWrites};
 pub use wait::{WaitFilter, WaitReads, WaitWrites};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
@@ -55,6 +59,8 @@ pub trait Snapshot:
     + AliasReads
     + KvReads
     + ConfigReads
+    + PauseReads
+    + SuccessionReads
     + AccessReads
     + FeedReads
     + StartReads
@@ -75,6 +81,8 @@ pub trait Tx:
     + AliasWrites
     + KvWrites
     + ConfigWrites
+    + PauseWrites
+    + SuccessionWrites
     + AccessWrites
     + FeedWrites
     + StartWrites

@@ -208,6 +208,10 @@ text_type!(
     WorkKind, "a work kind", 64, name
 );
 text_type!(
+    /// What Works of one scope share that must not run at the same time: `deploy`, `worktree/site`.
+    ConcurrencyKey, "a concurrency key", 256
+);
+text_type!(
     /// A stable word for a reason or an error: `key_conflict`, `lease_lost`.
     Code, "a code", 64, name
 );

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::Blocker;
 use crate::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use crate::retry::{Eligibility, Exhaustion};
-use crate::text::{ScopeName, WorkKind};
+use crate::text::{ConcurrencyKey, ScopeName, WorkKind};
 use crate::time::Timestamp;
 
 mod refusal;
@@ -143,6 +143,8 @@ pub struct Work {
     pub created_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// What no other Work of its scope may run under while it does, for ever.
+    pub concurrency: Option<ConcurrencyKey>,
 }
 
 /// How an attempt's end leaves its Work.
@@ -195,7 +197,13 @@ impl Work {
             attempts: 0,
             created_at: now,
             ended_at: None,
+            concurrency: None,
         }
+    }
+
+    /// The list on which it waits while another Work runs under its concurrency key; none without a key.
+    pub fn concurrency_blocker(&self) -> Option<Blocker> {
+        self.concurrency.clone().map(|key| Blocker::Concurrency(self.scope.clone(), key))
     }
 
     /// Takes note of a new pending input.

@@ -12,11 +12,11 @@ pub use domain::event::{Key, Payload};
 pub use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Revision, Sequence, WorkId};
 pub use domain::outcome::{Artifact, Outcome, TurnResult, Usage};
 pub use domain::retry::HINT_MAX as RETRY_HINT_MAX;
-pub use domain::route::Match;
+pub use domain::route::{End, Match};
 pub use domain::scope::SecretRef;
 pub use domain::text::{
-    BindingName, Code, DeliveryId, EntryName, EventType, ExecutorName, ExternalId, HandlerName, RouteName,
-    ScopeName, SourceName, TextError, WorkKind,
+    BindingName, Code, ConcurrencyKey, DeliveryId, EntryName, EventType, ExecutorName, ExternalId,
+    HandlerName, RouteName, ScopeName, SourceName, TextError, WorkKind,
 };
 pub use domain::time::Timestamp;
 pub use domain::wait::{Registration, TERMS_MAX as WAIT_TERMS_MAX, TIMEOUT_MAX as WAIT_TIMEOUT_MAX};

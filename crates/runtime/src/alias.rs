@@ -228,10 +228,9 @@ fn one(
     done: &mut Translated,
 ) -> Result<(), StoreError> {
     let now = tx.now();
-    let work = tx.work(subscription.work)?.ok_or_else(|| StoreError::Corrupt {
-        table: "subscription",
-        reason: "names no Work".to_owned(),
-    })?;
+    let work = tx
+        .work(subscription.work)?
+        .ok_or_else(|| StoreError::Corrupt { table: "subscription", reason: "names no Work".to_owned() })?;
     if work.state.is_terminal() {
         // Whatever ended it may have been an older version that knew of no subscriptions.
         return match subscription.end(now) {
@@ -278,10 +277,8 @@ impl Runtime {
         self.follow_generation().await?;
         let active = self.generations().active();
         let proposed = self.proposed(SCAN_MAX);
-        let (subscription, made) = self
-            .store()
-            .transact("subscribe", move |tx| install(tx, &active, &asked, &proposed))
-            .await?;
+        let (subscription, made) =
+            self.store().transact("subscribe", move |tx| install(tx, &active, &asked, &proposed)).await?;
         self.hints().subscribed.store(true, Ordering::SeqCst);
         self.metrics().causal_refusals.inc_by(made.refused);
         if made.made > 0 {

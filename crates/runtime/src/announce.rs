@@ -13,6 +13,7 @@ use domain::lane::LaneId;
 use domain::outcome::TurnResult;
 use domain::route::{Checkpoint, CheckpointOutcome};
 use domain::store::{Snapshot, StoreError, Tx, Unrouted};
+use domain::succession::{Succession, WORK_CREATED};
 use domain::text::{DeliveryId, EventType, SourceName};
 use domain::wait::{self, WAIT_WOKEN, Wait};
 use domain::work::Work;
@@ -103,6 +104,58 @@ pub(crate) fn turn_ended(
         ..AcceptFacts::new(active.bounds(&execution.scope))
     };
     Ok(publish(tx, active, &delivery, &facts)? == Announced::Heard)
+}
+
+/// The body of a `core.work.created` Event.
+#[derive(Debug, Serialize)]
+struct WorkCreated<'a> {
+    work: domain::id::WorkId,
+    predecessor: domain::id::WorkId,
+    successor: domain::id::WorkId,
+    first: domain::id::WorkId,
+    generation: i64,
+    kind: &'a str,
+}
+
+/// Publishes that a Work was created to succeed another one, on the chain of the Event that brought it about. It
+/// comes before the Work is written: where its chain refuses it there is no successor.
+///
+/// # Errors
+/// [`StoreError`] undoes the creation with it.
+pub(crate) fn created(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    proposed: EventId,
+    work: &Work,
+    (place, cause): (&Succession, &Event),
+) -> Result<Announced, StoreError> {
+    let body = WorkCreated {
+        work: work.id,
+        predecessor: place.predecessor,
+        successor: work.id,
+        first: place.first,
+        generation: place.generation,
+        kind: work.kind.as_str(),
+    };
+    let json = serde_json::to_vec(&body).expect("a struct of plain values is JSON");
+    let delivery = Delivery {
+        id: proposed,
+        source: SourceName::known(CORE_SOURCE),
+        delivery_id: DeliveryId::known(&format!("created/{}", work.id)),
+        event_type: EventType::known(WORK_CREATED),
+        scope: work.scope.clone(),
+        key: None,
+        work: Some(work.id),
+        occurred_at: None,
+        payload: Payload::stored(json),
+        origin: Origin::Derived { parent: cause.id, emitted_by: None },
+    };
+    let facts = AcceptFacts {
+        target: Some(work.clone()),
+        parent: Some(cause.clone()),
+        ..AcceptFacts::new(active.bounds(&work.scope))
+    };
+    publish(tx, active, &delivery, &facts)
 }
 
 /// The body of a `core.wait.woken` Event.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, Incarnation, Sequence, TimerId, WaitId};
-use domain::lane::LaneId;
 use domain::lease::Fenced;
 use domain::outcome::{Ending, Outcome, Settlement, TurnResult};
 use domain::retry::Eligibility;
@@ -25,6 +24,7 @@ use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::park;
+use crate::route::reopen::lanes_of;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 use crate::wake::fact;
@@ -318,7 +318,7 @@ impl Step<'_> {
             work: &work,
             execution: read.id,
             result,
-            policy: self.active.retry_policy(&work.scope),
+            policy: self.active.retry_policy(&work.scope, &read.binding),
             pending: !tx.pending_inputs(work.id, 1)?.is_empty(),
             wait: wait.as_ref().map(|wait| wait.id),
         };
@@ -355,6 +355,7 @@ impl Step<'_> {
             self.done.armed += 1;
         }
         self.done.ready |= next.queue == Queue::Runnable;
+        self.done.ready |= schedule::key_freed(tx, &work)?;
         *self.freed.entry(work.scope.clone()).or_default() += 1;
         self.done.announced |= announce::turn_ended(tx, self.active, proposed.event, &next, &ended, result)?;
         self.done.ended.push(result.outcome);
@@ -390,10 +391,7 @@ fn keep(tx: &mut dyn Tx, execution: &Execution, result: TurnResult) -> Result<()
 
 /// Whether an accepted Event that leads to this Work is not routed yet.
 fn unrouted(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
-    let mut lanes = vec![LaneId::of_work(work.id)];
-    for key in tx.keys_of(work.id)? {
-        lanes.push(LaneId::of_key(&key));
-    }
+    let lanes = lanes_of(tx, work.id)?;
     Ok(tx.earlier_unrouted(&lanes, Sequence::from_number(i64::MAX))?.is_some())
 }
 

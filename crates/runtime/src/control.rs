@@ -12,8 +12,8 @@ use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, Generation, WorkId};
 use domain::retry::{Eligibility, RETRY_REQUESTED};
-use domain::store::{ExecutionFilter, Priority, StoreError, Tx};
-use domain::text::{DeliveryId, EventType, SourceName};
+use domain::store::{ExecutionFilter, Priority, Snapshot, StoreError, Tx};
+use domain::text::{DeliveryId, EventType, ScopeName, SourceName};
 use domain::work::{Queue, Work, WorkRefusal, WorkState};
 use extension::Stopped;
 use thiserror::Error;
@@ -25,6 +25,7 @@ use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
 use crate::generation::{ActiveGeneration, ApplyError};
 use crate::node::Runtime;
+use crate::pause;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain};
 use crate::wake::{self, fact};
@@ -88,6 +89,7 @@ impl Runtime {
                 if had_room {
                     schedule::room_freed(tx, &work.scope, 1)?;
                 }
+                schedule::key_freed(tx, &next)?;
                 Ok::<_, ControlError>(ended)
             })
             .await?;
@@ -157,19 +159,12 @@ impl Runtime {
 
     /// Looks again at everything that the configuration kept from going on.
     pub(crate) async fn reconsider(&self) -> Result<(), StoreError> {
-        let blockers = self.store().read("reconsider", |tx| tx.blockers(u32::MAX)).await?;
+        let read = |tx: &mut dyn Snapshot| Ok::<_, StoreError>((tx.blockers(u32::MAX)?, pause::scopes(tx)?));
+        let (blockers, paused) = self.store().read("reconsider", read).await?;
         for (blocker, count) in blockers.into_iter().filter(|(blocker, _count)| blocker.is_of_configuration())
         {
-            // As many as there are now: the scheduler may put them back as fast as they come.
-            let mut left = count.min(self.room_for(&blocker));
-            while left > 0 {
-                let (list, part) = (blocker.clone(), left.min(BATCH));
-                let bring = move |tx: &mut dyn Tx| schedule::bring_back(tx, &list, part);
-                if !self.store().transact("reconsider", bring).await? {
-                    break;
-                }
-                left -= part;
-            }
+            let room = self.room_for(&blocker, &paused);
+            self.bring_back(&blocker, count.min(room)).await?;
         }
         self.store()
             .transact("reconsider", |tx| {
@@ -189,14 +184,32 @@ impl Runtime {
         Ok(())
     }
 
-    fn room_for(&self, blocker: &Blocker) -> u32 {
+    /// Brings Works back that wait for something, as many as there are now: the scheduler may put them back as fast
+    /// as they come.
+    pub(crate) async fn bring_back(&self, blocker: &Blocker, mut left: u32) -> Result<(), StoreError> {
+        while left > 0 {
+            let (list, part) = (blocker.clone(), left.min(BATCH));
+            let bring = move |tx: &mut dyn Tx| schedule::bring_back(tx, &list, part);
+            if !self.store().transact("reconsider", bring).await? {
+                break;
+            }
+            left -= part;
+        }
+        Ok(())
+    }
+
+    fn room_for(&self, blocker: &Blocker, paused: &BTreeSet<ScopeName>) -> u32 {
         match blocker {
             Blocker::ScopeFull(scope) => {
                 let active = self.generations().active();
                 active.scope(scope).map_or(BATCH, |scope| scope.scope.settings.concurrency)
             }
+            // They stay while their scope is paused, so that an apply walks no long list for nothing.
+            Blocker::ScopePaused(scope) if self.is_paused(scope, paused) => 0,
+            // One at a time.
+            Blocker::Concurrency(..) => 1,
             // They all come back.
-            Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
+            Blocker::ScopePaused(_) | Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
             // No configuration brings them back.
             Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) => 0,
         }
@@ -339,7 +352,16 @@ async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
     };
     match stopped {
         Stopped::Confirmed => {
-            let marked = runtime.store().transact("stopped", move |tx| tx.mark_stopped(id)).await;
+            let work = execution.work;
+            let mark = move |tx: &mut dyn Tx| {
+                tx.mark_stopped(id)?;
+                match tx.work(work)? {
+                    Some(work) => schedule::key_freed(tx, &work),
+                    None => Ok(false),
+                }
+            };
+            let marked = runtime.store().transact("stopped", mark).await;
+            runtime.hints().schedule.notify_one();
             if let Err(error) = &marked {
                 tracing::warn!(execution = %id, error = %Chain(error), "a stop could not be recorded");
             }

@@ -28,6 +28,7 @@ use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 
 pub(crate) mod pin;
 pub(crate) mod renew;
+mod quiet;
 mod request;
 
 use request::Given;
@@ -242,7 +243,17 @@ pub(crate) async fn follow(
             Err(RunError::Failed { code, reason }) => TurnResult::failed(code, reason),
         },
         () = stage::pause(remaining) => {
-            match overdue(runtime, execution, equipment).await {
+            let seconds = execution.timeout.as_secs();
+            let why = TurnResult::failed("deadline", format!("stopped at its deadline of {seconds} seconds"));
+            match stop_for(runtime, execution, equipment, why).await {
+                Ok(result) => result,
+                Err(error) => return give_up(runtime, execution, grant, &error),
+            }
+        }
+        quiet = quiet::too_long(execution, equipment) => {
+            let seconds = quiet.as_secs();
+            let why = TurnResult::failed("inactive", format!("stopped, as it wrote nothing for {seconds} seconds"));
+            match stop_for(runtime, execution, equipment, why).await {
                 Ok(result) => result,
                 Err(error) => return give_up(runtime, execution, grant, &error),
             }
@@ -251,20 +262,20 @@ pub(crate) async fn follow(
     runtime.report(execution.id, grant, result);
 }
 
-/// Stops a segment whose deadline has passed, and says how it ended. One that may still run keeps its place:
-/// nothing may be started beside it.
-async fn overdue(
+/// Stops a segment that went on or was quiet for too long, and says how it ended. One that may still run keeps its
+/// place: nothing may be started beside it.
+async fn stop_for(
     runtime: &Runtime,
     execution: &Execution,
     equipment: &Equipment,
+    why: TurnResult,
 ) -> Result<TurnResult, StoreError> {
     let id = execution.id;
     let newest = runtime.store().read("execute.read", move |tx| tx.execution(id)).await?;
     let segment = Runtime::segment(newest.as_ref().unwrap_or(execution), equipment);
     while let Stopped::Unverifiable { reason } = equipment.executor.stop(segment.clone()).await {
-        tracing::error!(execution = %id, reason, "a run is overdue and cannot be stopped for certain");
+        tracing::error!(execution = %id, reason, "a run went on for too long and cannot be stopped for certain");
         stage::pause(STOP_AGAIN).await;
     }
-    let seconds = execution.timeout.as_secs();
-    Ok(TurnResult::failed("deadline", format!("stopped at its deadline of {seconds} seconds")))
+    Ok(why)
 }

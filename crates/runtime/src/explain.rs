@@ -17,6 +17,7 @@ use domain::text::{BindingName, Code, HandlerName, RouteName};
 use crate::accept::{self, AcceptError};
 use crate::generation::{ActiveGeneration, ActiveScope};
 use crate::node::Runtime;
+use crate::replay;
 use crate::route::Candidate;
 use crate::route::apply::{self, Decided, Matched, Verdict};
 use crate::route::evaluate;
@@ -218,7 +219,7 @@ fn candidate(
         Subject::Accepted(id) => {
             let Some(event) = tx.event(id)? else { return Ok(None) };
             let payload = tx.payload(event.sequence)?.unwrap_or_else(Payload::null);
-            (event, payload)
+            (replay::seen(tx, event)?, payload)
         }
     };
     let work = apply::work_of(tx, &event)?;
@@ -243,7 +244,7 @@ fn fate(tx: &mut dyn Snapshot, candidate: &Candidate, matched: &Matched) -> Resu
         Decided::Routing(routing) => {
             let (creates, keys) = match routing.effect {
                 RouteEffect::None => (false, Vec::new()),
-                RouteEffect::Create { attach, .. } => (true, attach),
+                RouteEffect::Create { attach, .. } | RouteEffect::Succeed { attach, .. } => (true, attach),
                 RouteEffect::Enqueue { attach, .. } => (false, attach),
             };
             let (outcome, work, because) = (routing.outcome, routing.work, routing.because);

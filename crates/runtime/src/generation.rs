@@ -107,11 +107,13 @@ impl ActiveGeneration {
             .map_or_else(|| Bounds::of(&Settings::default()), |it| Bounds::of(&it.scope.settings))
     }
 
-    /// How a scope treats failures. One that is no longer configured has the usual settings.
-    pub fn retry_policy(&self, scope: &ScopeName) -> Policy {
+    /// How a scope treats failures of attempts by a binding. What is no longer configured has the usual settings.
+    pub fn retry_policy(&self, scope: &ScopeName, binding: &BindingName) -> Policy {
         let usual = Settings::default();
-        let settings = self.scope(scope).map_or(&usual, |it| &it.scope.settings);
-        Policy { budget: settings.failure_budget, terminal: settings.terminal_on_exhaustion }
+        let scope = self.scope(scope).map(|it| &it.scope);
+        let settings = scope.map_or(&usual, |scope| &scope.settings);
+        let own = scope.and_then(|scope| scope.bindings.get(binding)).and_then(|binding| binding.retry);
+        Policy { budget: settings.failure_budget, terminal: settings.terminal_on_exhaustion, own }
     }
 
     /// Whether any handler wants to see the Work that an Event is about.

@@ -8,6 +8,7 @@ use domain::execution::Execution;
 use domain::id::{Sequence, TimerId, WaitId};
 use domain::outcome::{Outcome, TurnResult};
 use domain::store::{EventFilter, StoreError, Tx};
+use domain::succession;
 use domain::timer::{Timer, TimerKind};
 use domain::wait::{Registration, RegistrationFacts, Wait, WaitRefusal};
 use domain::work::Work;
@@ -32,6 +33,11 @@ pub(crate) fn admit(
     }
     let Some(registration) = result.wait.as_deref() else { return Ok(Err(WaitRefusal::Missing)) };
     let registration: &Registration = registration;
+    let mut keys = tx.keys_of(work.id)?;
+    if tx.succession_of(work.id)?.is_some() {
+        // Events carry the plain keys of its line.
+        keys.extend(succession::plain_keys(&keys));
+    }
     // Sequences are given out for more than Events, so the newest Event is looked up.
     let newest = tx.events(&EventFilter::default(), 1)?;
     let facts = RegistrationFacts {
@@ -40,7 +46,7 @@ pub(crate) fn admit(
         work: work.id,
         scope: work.scope.clone(),
         execution: execution.id,
-        keys: tx.keys_of(work.id)?,
+        keys,
         consumed: tx.last_input_of(execution.id)?.unwrap_or(Sequence::ZERO),
         pending: tx.pending_inputs(work.id, 1)?.first().map(|input| input.sequence),
         last: newest.first().map_or(Sequence::ZERO, |event| event.sequence),

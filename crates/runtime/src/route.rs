@@ -19,10 +19,12 @@ use domain::work::Work;
 use tokio::sync::mpsc;
 
 use crate::node::Runtime;
+use crate::replay;
 use crate::stage::{self, Chain, Progress, Stage, StageError};
 
 pub(crate) mod apply;
 pub(crate) mod evaluate;
+pub(crate) mod reopen;
 mod waited;
 
 use apply::{Applied, Item};
@@ -234,6 +236,7 @@ fn read(tx: &mut dyn Snapshot, asked: &BTreeSet<Sequence>, way: Way) -> Result<F
         let Some(event) = tx.event_at(sequence)? else {
             return Err(StoreError::Corrupt { table: "unrouted", reason: "names no event".to_owned() });
         };
+        let event = replay::seen(tx, event)?;
         let payload = tx.payload(sequence)?.unwrap_or_else(Payload::null);
         let work = if way.shows_work { apply::work_of(tx, &event)? } else { None };
         events.push((event, payload, lane, work));

@@ -4,14 +4,16 @@
 //! rows of live attempts. *Writes* the attempt with its lease and the inputs it consumes, or moves the Work to
 //! the list of what it waits for. *Afterwards* hands the claims to the executing stage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::capacity::Blocker;
 use domain::execution::{Execution, ExecutionState, Resumption, Turn};
-use domain::id::{Epoch, ExecutionId, Generation, Incarnation, WorkId};
+use domain::id::{Epoch, EventId, ExecutionId, Generation, Incarnation, WorkId};
+use domain::input::Input;
 use domain::lease::{Grant, Lease};
 use domain::ownership::Tenure;
+use domain::pause::paused_by;
 use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
@@ -22,9 +24,10 @@ use crate::announce;
 use crate::execute::Claimed;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
+use crate::pause;
 use crate::stage::{self, Chain, Progress, Stage, StageError};
 
-/// The most Works of a full scope that move to their list in one step.
+/// The most Works of a full or paused scope that move to their list in one step.
 const MOVED_AT_ONCE: u32 = 1000;
 
 /// The scheduling stage.
@@ -101,8 +104,7 @@ impl Schedule {
         let owner = runtime.store().incarnation();
         runtime
             .transact_owned("schedule", tenure, move |tx| {
-                let mut step =
-                    Step { active: &active, owner, room: BTreeMap::new(), done: Scheduled::default() };
+                let mut step = Step::new(&active, owner);
                 step.run(tx, &works, &proposed)?;
                 Ok(step.done)
             })
@@ -135,15 +137,25 @@ struct Step<'a> {
     owner: Incarnation,
     /// How many more attempts each scope may run.
     room: BTreeMap<ScopeName, u32>,
+    /// The scopes that an operator has paused.
+    paused: BTreeSet<ScopeName>,
     done: Scheduled,
 }
 
-impl Step<'_> {
+impl<'a> Step<'a> {
+    fn new(active: &'a ActiveGeneration, owner: Incarnation) -> Self {
+        let (room, paused) = (BTreeMap::new(), BTreeSet::new());
+        Self { active, owner, room, paused, done: Scheduled::default() }
+    }
+
     fn run(&mut self, tx: &mut dyn Tx, works: &[WorkId], proposed: &[ExecutionId]) -> Result<(), StoreError> {
-        let current = tx.current_generation_number()?.unwrap_or(Generation::from_number(0));
-        if current != self.active.number {
+        let in_force = tx.in_force()?;
+        if in_force.generation.unwrap_or(Generation::from_number(0)) != self.active.number {
             self.done.stale = true;
             return Ok(());
+        }
+        if in_force.any_pause {
+            self.paused = pause::scopes(tx)?;
         }
         for (id, execution) in works.iter().zip(proposed) {
             let Some(work) = tx.work(*id)? else { continue };
@@ -175,29 +187,18 @@ impl Step<'_> {
         if scope.disabled {
             return self.block(tx, &work, Blocker::ScopeDisabled(work.scope.clone()));
         }
-        let room = self.room(tx, scope)?;
-        if room == 0 {
-            // None of the scope can start, so they all move, many at a time, and nobody walks past them.
-            self.room.insert(work.scope.clone(), 0);
-            let full = Blocker::ScopeFull(work.scope.clone());
-            self.done.blocked += tx.block_runnable(&work.scope, &full, MOVED_AT_ONCE)?;
-            return Ok(());
+        if paused_by(&scope.lineage, &self.paused).is_some() {
+            return self.block_scope(tx, &Blocker::ScopePaused(work.scope.clone()), &work.scope);
         }
-        let (trigger, woken) = match work.eligibility {
-            // What ended the wait after a failure comes first, whatever arrived meanwhile.
-            Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
-            Eligibility::Woken { wait, event, .. } => (tx.input(work.id, event)?, Some(wait)),
-            Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
-                (tx.pending_inputs(work.id, 1)?.into_iter().next(), None)
-            }
-        };
-        let Some(trigger) = trigger else {
-            return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
-        };
-        let cause = match woken {
-            Some(wait) => announce::of_wait(tx, wait)?.map_or(trigger.event, |bridge| bridge.id),
-            None => trigger.event,
-        };
+        if self.room(tx, scope)? == 0 {
+            return self.block_scope(tx, &Blocker::ScopeFull(work.scope.clone()), &work.scope);
+        }
+        if let (Some(key), Some(busy)) = (&work.concurrency, work.concurrency_blocker())
+            && tx.concurrency_holder(&work.scope, key)?.is_some()
+        {
+            return self.block(tx, &work, busy);
+        }
+        let (trigger, cause) = trigger(tx, &work)?;
         if let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility {
             let by = Resumption { winner: trigger.event, cause };
             return self.resume(tx, &work, parked, by);
@@ -281,14 +282,63 @@ impl Step<'_> {
         Ok(room)
     }
 
+    /// Moves the runnable Works of a scope of which none can start, many at a time, so that nobody walks past them.
+    fn block_scope(
+        &mut self,
+        tx: &mut dyn Tx,
+        blocker: &Blocker,
+        scope: &ScopeName,
+    ) -> Result<(), StoreError> {
+        self.room.insert(scope.clone(), 0);
+        self.done.blocked += tx.block_runnable(scope, blocker, MOVED_AT_ONCE)?;
+        Ok(())
+    }
+
     fn block(&mut self, tx: &mut dyn Tx, work: &Work, blocker: Blocker) -> Result<(), StoreError> {
         let next = work.clone().block(blocker).expect("a runnable Work can be blocked");
         tx.update_work(&next, work)?;
         self.done.blocked += 1;
         // The room it was offered is still there; whoever waits for it may take it.
         room_freed(tx, &work.scope, 1)?;
+        match next.queue {
+            Queue::Blocked(Blocker::Concurrency(..)) => {}
+            // It may have been brought back for its key, which another can have.
+            Queue::Idle | Queue::Runnable | Queue::Blocked(_) => drop(key_freed(tx, work)?),
+        }
         Ok(())
     }
+}
+
+/// Brings back the next Work that waits for the concurrency key of a Work which runs under it no more, or did not
+/// come to it.
+///
+/// # Errors
+/// [`StoreError`] undoes what freed the key with it.
+pub(crate) fn key_freed(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
+    match work.concurrency_blocker() {
+        Some(blocker) => bring_back(tx, &blocker, 1),
+        None => Ok(false),
+    }
+}
+
+/// What triggers the next turn of a runnable Work, and the Event that the turn publishes from.
+fn trigger(tx: &mut dyn Tx, work: &Work) -> Result<(Input, EventId), StoreError> {
+    let (trigger, woken) = match work.eligibility {
+        // What ended the wait after a failure comes first, whatever arrived meanwhile.
+        Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
+        Eligibility::Woken { wait, event, .. } => (tx.input(work.id, event)?, Some(wait)),
+        Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
+            (tx.pending_inputs(work.id, 1)?.into_iter().next(), None)
+        }
+    };
+    let Some(trigger) = trigger else {
+        return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
+    };
+    let cause = match woken {
+        Some(wait) => announce::of_wait(tx, wait)?.map_or(trigger.event, |bridge| bridge.id),
+        None => trigger.event,
+    };
+    Ok((trigger, cause))
 }
 
 /// Brings Works back that waited for room in a scope, as many as there is room for.

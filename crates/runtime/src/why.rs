@@ -110,7 +110,7 @@ pub struct LedTo {
 /// # Errors
 /// [`StoreError`] when the store fails.
 pub fn led_to(tx: &mut dyn Snapshot, link: &Link) -> Result<LedTo, StoreError> {
-    let mut led = LedTo::default();
+    let mut led = LedTo { events: tx.replays_of(link.event.id, LISTED_MAX)?, ..LedTo::default() };
     let Some(checkpoint) = &link.checkpoint else { return Ok(led) };
     let reached = match (checkpoint.outcome, &link.event.key) {
         (CheckpointOutcome::Routed, _) => checkpoint.work,
@@ -127,9 +127,10 @@ pub fn led_to(tx: &mut dyn Snapshot, link: &Link) -> Result<LedTo, StoreError> {
         Some(run) => led.run = tx.execution(run)?,
         None => led.pending = tx.work(id)?.is_some_and(|work| !work.state.is_terminal()),
     }
-    // Only the runtime derives Events, and from the trigger of the run that they are about.
+    // What else the runtime derives comes from the trigger of the run that it is about.
     if let Some(run) = led.run.as_ref().filter(|run| run.trigger == link.event.id) {
         led.events.extend(announce::of(tx, run)?);
+        led.events.sort_by_key(|event| event.sequence);
     }
     Ok(led)
 }
@@ -142,7 +143,7 @@ fn without_effect(tx: &mut dyn Snapshot, work: &Work, keys: &[Key]) -> Result<Ve
     for filter in filters {
         for event in tx.events(&filter, LISTED_MAX)? {
             // What the runtime says about this Work is no news to it.
-            if event.event_type.is_core() && event.emitted_by.is_some() {
+            if event.is_announcement() {
                 continue;
             }
             let link = link(tx, event)?;

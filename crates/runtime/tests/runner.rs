@@ -2,11 +2,13 @@
 
 #[cfg(test)]
 mod runner {
+    mod engines;
     mod server;
     mod world;
 
     mod accept;
     mod alias;
+    mod alone;
     mod capacity;
     mod causal;
     mod complete;
@@ -16,6 +18,9 @@ mod runner {
     mod loops;
     mod orphan;
     mod own;
+    mod pause;
+    mod quiet;
+    mod successor;
     mod poison;
     mod room;
     mod shuffle;
@@ -23,6 +28,7 @@ mod runner {
     mod wake;
     mod woken;
     mod recover;
+    mod replay;
     mod retry;
     mod route;
     mod specification;

@@ -20,9 +20,11 @@ mod feed;
 mod kv;
 mod listing;
 mod ownership;
+mod pause;
 mod route;
 mod sample;
 mod start;
+mod succession;
 mod timer;
 mod together;
 mod transaction;
@@ -39,8 +41,10 @@ pub use self::feed::*;
 pub use self::kv::*;
 pub use self::listing::*;
 pub use self::ownership::*;
+pub use self::pause::*;
 pub use self::route::*;
 pub use self::start::*;
+pub use self::succession::*;
 pub use self::timer::*;
 pub use self::transaction::*;
 pub use self::wait::*;
@@ -144,6 +148,13 @@ macro_rules! for_each_store_case {
             no_generation_is_in_force_at_first
             newest_generation_is_in_force
             generation_number_is_taken_once
+            a_pause_is_noted_once_and_taken_back_once
+            what_is_in_force_tells_of_pauses
+            a_line_of_successors_is_found_from_everywhere
+            a_work_is_succeeded_once
+            a_concurrency_key_is_held_by_what_runs_and_what_may_still_run
+            two_works_of_one_concurrency_key_cannot_be_written_as_running
+            replays_of_an_event_are_found
             token_is_found_by_its_digest
             revoked_token_is_gone
             digest_belongs_to_one_token

@@ -19,6 +19,8 @@ mod alias;
 mod kv;
 mod outline;
 mod config;
+mod pause;
+mod succession;
 mod access;
 mod feed;
 mod start;

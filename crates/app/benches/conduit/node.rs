@@ -106,6 +106,8 @@ pub(crate) fn scope(executor: &str, config: Value, concurrency: u32) -> Effectiv
         config,
         resource: None,
         timeout_seconds: None,
+        inactivity_seconds: None,
+        retry: None,
         secrets: BTreeMap::new(),
         declared_in: name.clone(),
     };

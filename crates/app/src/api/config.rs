@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::failure::{Chain, Failure};
+use super::pause;
 use super::scopes;
 use super::server::{Answer, Asked, json};
 use super::wire::{AppliedBody, ApplyBody, ConfigBody, PlanBody, PlanChangeBody};
@@ -26,13 +27,15 @@ pub(crate) async fn show(daemon: &Arc<Daemon>) -> Answer {
 pub(crate) async fn in_force(daemon: &Daemon) -> Result<ConfigBody, Failure> {
     let row = daemon.store().read("config", |tx| tx.current_generation()).await.map_err(Failure::from)?;
     let file = daemon.home().config().map_err(unreadable)?;
+    let mut tree = daemon.applied().model.as_ref().map(scopes::tree).unwrap_or_default();
+    pause::standing(daemon).await?.mark(&mut tree);
     let config = row.as_ref().and_then(|row| serde_json::from_str(&row.body).ok());
     Ok(ConfigBody {
         generation: row.as_ref().map_or(0, |row| row.number.number()),
         digest: row.as_ref().map(|row| row.digest.clone()),
         applied_at: row.as_ref().map(|row| row.applied_at.to_string()),
         config,
-        tree: daemon.applied().model.as_ref().map(scopes::tree).unwrap_or_default(),
+        tree,
         edited: daemon.is_edited(file.as_ref()),
         file: file.map(|file| file.path.display().to_string()),
     })

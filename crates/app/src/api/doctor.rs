@@ -14,7 +14,9 @@ mod queues;
 use super::failure::{Chain, Failure};
 use super::server::{Answer, Asked, json};
 use super::starts;
-use super::wire::{BlockedBody, CheckBody, DoctorBody, LaneBody, StartBody, StatusBody, WebhookBody};
+use super::wire::{
+    BlockedBody, CheckBody, DoctorBody, LaneBody, PauseBody, StartBody, StatusBody, WebhookBody,
+};
 use crate::config::Listeners;
 use crate::daemon::Daemon;
 use crate::view::time;
@@ -57,6 +59,7 @@ pub(crate) async fn glance(daemon: &Daemon) -> Result<StatusBody, Failure> {
         running: daemon.runtime().held().count(),
         blocked: rows.blocked,
         lanes: rows.lanes,
+        paused: rows.paused,
         last_downtime: rows.last_downtime,
         store: facts(daemon).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
     })
@@ -67,6 +70,7 @@ struct Rows {
     runnable: u32,
     blocked: Vec<BlockedBody>,
     lanes: Vec<LaneBody>,
+    paused: Vec<PauseBody>,
     last_downtime: Option<StartBody>,
 }
 
@@ -80,6 +84,7 @@ fn rows(tx: &mut dyn Snapshot) -> Result<Rows, StoreError> {
             .map(|(blocker, works)| BlockedBody { reason: blocker.to_string(), works })
             .collect(),
         lanes: tx.lane_blocks(LOOKED_AT_MAX)?.iter().map(LaneBody::from).collect(),
+        paused: tx.pauses()?.iter().map(PauseBody::from).collect(),
         last_downtime: starts::newest(tx)?,
     })
 }
@@ -194,6 +199,7 @@ fn config(daemon: &Daemon, checks: &mut Checks) {
 
 /// What the rows say.
 struct Look {
+    paused: Vec<PauseBody>,
     lanes: Vec<LaneBody>,
     unstopped: Vec<String>,
     stranded: Vec<String>,
@@ -218,6 +224,7 @@ fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
             }
         }
     }
+    let paused = tx.pauses()?.iter().map(PauseBody::from).collect();
     // By their Waits, for there is an index of those that go on.
     let active = WaitFilter { active: true, ..WaitFilter::default() };
     for wait in tx.waits(&active, LOOKED_AT_MAX)? {
@@ -229,7 +236,7 @@ fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
         };
         movers.extend(reason.map(|reason| format!("{}: {reason}", work.id)));
     }
-    Ok(Look { lanes, unstopped, stranded, movers, looked_at })
+    Ok(Look { paused, lanes, unstopped, stranded, movers, looked_at })
 }
 
 /// Why nothing will move a Work. None when something will, or it has ended.
@@ -283,6 +290,14 @@ impl Look {
                 time::absolute(&lane.next_try_at)
             );
             checks.add("lanes", "warning", sentence);
+        }
+        for pause in &self.paused {
+            let sentence = format!(
+                "scope `{0}` is paused since {1} and starts nothing; `open-conduit scope resume {0}` lets it start again",
+                pause.scope,
+                time::absolute(&pause.since)
+            );
+            checks.add("pauses", "note", sentence);
         }
         match self.unstopped.as_slice() {
             [] => checks.add("stopped", "ok", "everything that ended has stopped"),

@@ -12,6 +12,7 @@ use domain::store::EventFilter;
 use domain::text::{DeliveryId, EventType, SourceName};
 use domain::time::Timestamp;
 use hyper::StatusCode;
+use hyper::http::request::Parts;
 use runtime::why;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -84,17 +85,20 @@ async fn posted(daemon: &Arc<Daemon>, asked: Asked) -> Result<Delivery, Failure>
             "the query parameter `scope` is for CloudEvents; put `scope` into the body",
         ));
     }
-    let header = match asked.parts.headers.get("idempotency-key") {
-        Some(value) => {
-            let text =
-                value.to_str().map_err(|_source| Failure::bad("`Idempotency-Key` is not plain text"))?;
-            Some(DeliveryId::new(text)?)
-        }
-        None => None,
-    };
+    let header = idempotency_key(&asked.parts)?;
     let bytes = body::read(asked.body, PAYLOAD_BYTES_MAX + ENVELOPE_BYTES_MAX).await?;
     let emit: Emit<'_> = serde_json::from_slice(&bytes).map_err(|error| not_that(&error))?;
     delivery(daemon, emit, header).await
+}
+
+/// The delivery id that the header of a request names.
+///
+/// # Errors
+/// `bad_request` when it is no delivery id.
+pub(crate) fn idempotency_key(parts: &Parts) -> Result<Option<DeliveryId>, Failure> {
+    let Some(value) = parts.headers.get("idempotency-key") else { return Ok(None) };
+    let text = value.to_str().map_err(|_source| Failure::bad("`Idempotency-Key` is not plain text"))?;
+    Ok(Some(DeliveryId::new(text)?))
 }
 
 /// An Event of this interface as what an operator hands over.

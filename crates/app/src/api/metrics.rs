@@ -20,10 +20,11 @@ const COUNTED_MAX: u32 = 10_000;
 
 /// Writes every metric. Gauges are read from the rows at this moment, so none can drift.
 pub(crate) async fn metrics(daemon: &Arc<Daemon>) -> Answer {
-    let (unrouted, runnable) = daemon
+    let (unrouted, runnable, pauses) = daemon
         .store()
         .read("metrics", |tx| {
-            Ok::<_, StoreError>((tx.count_unrouted(COUNTED_MAX)?, tx.count_runnable(COUNTED_MAX)?))
+            let counts = (tx.count_unrouted(COUNTED_MAX)?, tx.count_runnable(COUNTED_MAX)?);
+            Ok::<_, StoreError>((counts.0, counts.1, tx.pauses()?.len()))
         })
         .await
         .map_err(Failure::from)?;
@@ -34,6 +35,7 @@ pub(crate) async fn metrics(daemon: &Arc<Daemon>) -> Answer {
     let gauges = [
         ("events_unrouted", "Events that wait to be routed, counted up to 10,000", i64::from(unrouted)),
         ("works_runnable", "Works that may start, counted up to 10,000", i64::from(runnable)),
+        ("scopes_paused", "Scopes that an operator has paused", i64::try_from(pauses).unwrap_or(i64::MAX)),
         ("runs_live", "Attempts this process speaks for", running),
         ("config_generation", "The number of the configuration in force", generation),
         ("streams_open", "Clients that follow the change feed", daemon.streams_open()),

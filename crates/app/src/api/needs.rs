@@ -97,10 +97,14 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
     for (blocker, works) in tx.blockers(WORKS_MAX)? {
         match blocker {
             // Room appears by itself, a wait ends by itself, and who failed too often or is held is told about apart.
-            Blocker::ScopeFull(_) | Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) => {
+            Blocker::ScopeFull(_)
+            | Blocker::Concurrency(..)
+            | Blocker::Backoff(_)
+            | Blocker::Exhausted(_)
+            | Blocker::Held(_) => {
                 continue;
             }
-            Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => {}
+            Blocker::ScopeDisabled(_) | Blocker::ScopePaused(_) | Blocker::Unconfigured(_) => {}
         }
         let Some(first) = tx.blocked(&blocker, 1)?.first().copied() else { continue };
         let Some(work) = tx.work(first)? else { continue };

@@ -9,9 +9,9 @@ use super::cloudevents;
 use super::route::{Operation, ROUTES, Route};
 use super::wire::{
     AcceptedBody, AgainBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody,
-    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PlanBody, Problem,
-    RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody, TimelineBody, TimerBody,
-    WaitBody, WhyBody, WorkBody,
+    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PausedBody,
+    PlanBody, Problem, RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody,
+    TimelineBody, TimerBody, WaitBody, WhyBody, WorkBody,
 };
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
@@ -117,6 +117,8 @@ fn parameters(route: &Route) -> Vec<Value> {
     if route.operation == Operation::EmitEvent {
         in_header.push(header("Idempotency-Key"));
         in_header.extend(cloudevents::HEADERS.iter().copied().map(header));
+    } else if matches!(route.operation, Operation::ReplayEvent | Operation::RetryWork | Operation::RunAgain) {
+        in_header.push(header("Idempotency-Key"));
     } else if route.operation == Operation::Stream {
         in_header.push(header("Last-Event-ID"));
     }
@@ -166,6 +168,18 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
                 ExplanationBody,
                 request,
                 &[200]
+            )
+        }
+        Operation::ReplayEvent => {
+            let request = Some(g.subschema_for::<AgainBody>().to_value());
+            answers!(
+                g,
+                "replayEvent",
+                "Have an Event looked at again, as a new one that it causes: 202 for a new one, 200 for one that was \
+                 accepted before",
+                AcceptedBody,
+                request,
+                &[200, 202]
             )
         }
         Operation::RunAgain => {
@@ -233,6 +247,10 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
             "List the scopes of the configuration in force, with what holds in each",
             Page<ScopeBody>
         ),
+        Operation::PauseScope => {
+            answers!(g, "pauseScope", "Let a scope start nothing more, until it is resumed", PausedBody)
+        }
+        Operation::ResumeScope => answers!(g, "resumeScope", "Let a paused scope start again", PausedBody),
         Operation::PlanConfig => {
             answers!(g, "planConfig", "Say what applying the home's file would change", PlanBody)
         }

@@ -13,6 +13,7 @@ pub(crate) enum Operation {
     EmitEvent,
     ListEvents,
     ShowEvent,
+    ReplayEvent,
     ExplainEvent,
     Stream,
     ListWork,
@@ -33,6 +34,8 @@ pub(crate) enum Operation {
     RunArtifact,
     ShowConfig,
     ListScopes,
+    PauseScope,
+    ResumeScope,
     PlanConfig,
     ApplyConfig,
     LoginCode,
@@ -79,7 +82,7 @@ pub(crate) const fn delete<O: Copy>(path: &'static str, operation: O) -> Route<O
 const EMIT: &str = "/v1/events";
 
 /// Every route.
-pub(crate) static ROUTES: [Route; 34] = [
+pub(crate) static ROUTES: [Route; 37] = [
     Route { method: Method::POST, path: EMIT, operation: Operation::EmitEvent, query: &["scope"] },
     get(
         EMIT,
@@ -88,6 +91,7 @@ pub(crate) static ROUTES: [Route; 34] = [
     ),
     post("/v1/events/explain", Operation::ExplainEvent),
     get("/v1/events/{id}", Operation::ShowEvent, &[]),
+    post("/v1/events/{id}/replay", Operation::ReplayEvent),
     get("/v1/stream", Operation::Stream, &["cursor", "kinds", "scope"]),
     get(
         "/v1/work",
@@ -129,6 +133,8 @@ pub(crate) static ROUTES: [Route; 34] = [
     get("/v1/runs/{id}/artifacts/{*path}", Operation::RunArtifact, &[]),
     get("/v1/config", Operation::ShowConfig, &[]),
     get("/v1/scopes", Operation::ListScopes, &["cursor", "limit", "name"]),
+    post("/v1/scopes/{name}/pause", Operation::PauseScope),
+    post("/v1/scopes/{name}/resume", Operation::ResumeScope),
     get("/v1/config/plan", Operation::PlanConfig, &[]),
     post("/v1/config/apply", Operation::ApplyConfig),
     post("/v1/sessions/codes", Operation::LoginCode),
@@ -243,6 +249,7 @@ mod tests {
         leads(&Method::HEAD, "/v1/events/ev_1", Some((Operation::ShowEvent, ["ev_1", ""])));
         leads(&Method::POST, "/v1/events/explain", Some((Operation::ExplainEvent, ["", ""])));
         leads(&Method::GET, "/v1/runs/r/log", Some((Operation::RunLog, ["r", ""])));
+        leads(&Method::POST, "/v1/scopes/a%2Fb/pause", Some((Operation::PauseScope, ["a%2Fb", ""])));
         leads(&Method::GET, "/v1/runs/r/artifacts/a/b", Some((Operation::RunArtifact, ["r", "a/b"])));
         for nowhere in
             ["/", "", "/v1", "/v1/events/", "/v1/runs//log", "/v1/runs/r/artifacts/", "/v1/runs/r/log/x"]

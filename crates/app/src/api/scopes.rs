@@ -15,29 +15,31 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::failure::Failure;
+use super::pause::{self, Pauses};
 use super::query::{self, Cursor, Query};
 use super::server::{Answer, Asked, json};
 use super::wire::{
-    BindingBody, EntryBody, Page, RemovedBody, RouteBody, ScopeBody, ScopeLineBody, SecretNameBody,
-    SettingBody, VariableBody,
+    BindingBody, EntryBody, OwnRetryBody, Page, RemovedBody, RouteBody, ScopeBody, ScopeLineBody,
+    SecretNameBody, SettingBody, VariableBody,
 };
 use crate::config::{Model, Registered, model};
 use crate::daemon::Daemon;
 
 /// Lists scopes with everything that holds in each.
-pub(crate) fn list(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
-    Ok(json(&find(daemon, &asked.query)?))
+pub(crate) async fn list(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
+    Ok(json(&find(daemon, &asked.query).await?))
 }
 
 /// The scopes that a query asks for, in the order of the tree.
 ///
 /// # Errors
-/// `bad_request` for a query that is none, `unknown_scope` for a name that no scope has.
-pub(crate) fn find(daemon: &Daemon, query: &Query) -> Result<Page<ScopeBody>, Failure> {
+/// `bad_request` for a query that is none, `unknown_scope` for a name that no scope has, and what reading the store
+/// answers.
+pub(crate) async fn find(daemon: &Daemon, query: &Query) -> Result<Page<ScopeBody>, Failure> {
     if let Some(name) = query.text("name") {
-        return Ok(Page { items: vec![show(daemon, name)?], next: None });
+        return Ok(Page { items: vec![show(daemon, name).await?], next: None });
     }
-    let described = Described::of(daemon);
+    let described = Described::of(daemon).await?;
     let limit = query.limit()? as usize;
     let from = query.cursor(Cursor::Scopes)?.map_or(0, |from| usize::try_from(from).unwrap_or(usize::MAX));
     let tree = tree(&described.model);
@@ -54,9 +56,9 @@ pub(crate) fn find(daemon: &Daemon, query: &Query) -> Result<Page<ScopeBody>, Fa
 /// One scope with everything that holds in it.
 ///
 /// # Errors
-/// `not_found` when the configuration in force has none of that name.
-pub(crate) fn show(daemon: &Daemon, name: &str) -> Result<ScopeBody, Failure> {
-    let described = Described::of(daemon).scope(name);
+/// `not_found` when the configuration in force has none of that name, and what reading the store answers.
+pub(crate) async fn show(daemon: &Daemon, name: &str) -> Result<ScopeBody, Failure> {
+    let described = Described::of(daemon).await?.scope(name);
     described.ok_or_else(|| Failure::not_found("the configuration in force has no scope of that name"))
 }
 
@@ -77,6 +79,7 @@ pub(crate) fn tree(model: &Model) -> Vec<ScopeLineBody> {
             parent: scope.parent.clone(),
             depth,
             disabled_by: disabled_by.map(str::to_owned),
+            paused: None,
         });
         let below = children.remove(&Some(scope.name.as_str())).into_iter().flatten();
         open.extend(below.map(|child| (child, depth + 1, disabled_by)));
@@ -89,12 +92,14 @@ struct Described<'d> {
     daemon: &'d Daemon,
     active: Arc<ActiveGeneration>,
     model: Model,
+    pauses: Pauses,
 }
 
 impl<'d> Described<'d> {
-    fn of(daemon: &'d Daemon) -> Self {
+    async fn of(daemon: &'d Daemon) -> Result<Self, Failure> {
         let model = daemon.applied().model.clone().unwrap_or_default();
-        Self { daemon, active: daemon.runtime().generations().active(), model }
+        let pauses = pause::standing(daemon).await?;
+        Ok(Self { daemon, active: daemon.runtime().generations().active(), model, pauses })
     }
 
     fn declared(&self, name: &ScopeName) -> Option<&model::Scope> {
@@ -112,6 +117,7 @@ impl<'d> Described<'d> {
             name: scope.name.to_string(),
             parent: scope.lineage.iter().rev().nth(1).map(ToString::to_string),
             disabled_by: disabled_by.map(|above| above.name.clone()),
+            paused: self.pauses.of(scope.lineage.iter().map(ScopeName::as_str)),
             routes: routes.iter().map(route).collect(),
             bindings: scope.bindings.values().map(|binding| self.binding(scope, binding)).collect(),
             entries: scope.extensions.values().map(|entry| self.entry(entry)).collect(),
@@ -139,6 +145,11 @@ impl<'d> Described<'d> {
             does,
             timeout_seconds: binding.timeout_seconds.unwrap_or(scope.settings.timeout_seconds),
             own_timeout: binding.timeout_seconds.is_some(),
+            inactivity_seconds: binding.inactivity_seconds,
+            retry: binding.retry.map(|retry| OwnRetryBody {
+                attempts: retry.attempts,
+                backoff_seconds: retry.backoff.as_secs(),
+            }),
             secrets: variables
                 .map(|(variable, secret)| VariableBody { variable: variable.clone(), secret: secret.clone() })
                 .collect(),

@@ -17,8 +17,8 @@ use super::posture::{self, Hosts, Peer, Place};
 use super::query::Query;
 use super::route::{self, Found, Operation, Route};
 use super::{
-    config, doctor, events, explain, metrics, needs, openapi, runs, scopes, sessions, starts, stream,
-    timeline, waits, work,
+    config, doctor, events, explain, metrics, needs, openapi, pause, replay, runs, scopes, sessions, starts,
+    stream, timeline, waits, work,
 };
 use crate::auth::Authority;
 use crate::daemon::Daemon;
@@ -225,6 +225,7 @@ impl Server {
             Operation::EmitEvent => events::emit(daemon, asked).await,
             Operation::ListEvents => events::list(daemon, &asked).await,
             Operation::ShowEvent => events::show(daemon, &asked).await,
+            Operation::ReplayEvent => Box::pin(replay::replay(daemon, asked)).await,
             Operation::ExplainEvent => Box::pin(explain::explain(daemon, asked)).await,
             Operation::Stream => stream::open(daemon, &asked).await,
             Operation::ListWork => work::list(daemon, &asked).await,
@@ -244,7 +245,9 @@ impl Server {
             Operation::RunAgain => Box::pin(runs::again(daemon, asked)).await,
             Operation::RunArtifact => runs::artifact(daemon, &asked).await,
             Operation::ShowConfig => config::show(daemon).await,
-            Operation::ListScopes => scopes::list(daemon, &asked),
+            Operation::ListScopes => scopes::list(daemon, &asked).await,
+            Operation::PauseScope => pause::pause(daemon, &asked).await,
+            Operation::ResumeScope => pause::resume(daemon, &asked).await,
             Operation::PlanConfig => config::plan(daemon),
             Operation::ApplyConfig => Box::pin(config::apply(daemon, asked)).await,
             Operation::LoginCode => sessions::code(daemon, &asked),

@@ -30,6 +30,8 @@ mod events;
 mod posture;
 mod runs;
 mod overview;
+mod pause;
+mod replay;
 mod sequel;
 pub(crate) mod sessions;
 mod browser_posture;

@@ -3,6 +3,7 @@
 use domain::event::{Event, Key};
 use domain::execution::Execution;
 use domain::outcome::{Artifact, TurnResult, Usage};
+use domain::replay::is_replay;
 use domain::route::Checkpoint;
 use domain::time::Timestamp;
 use domain::work::{Queue, Work};
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 mod control;
 mod overview;
+mod pause;
 mod sequel;
 mod session;
 mod wait;
@@ -19,6 +21,7 @@ mod scope;
 
 pub(crate) use control::*;
 pub(crate) use overview::*;
+pub(crate) use pause::*;
 pub(crate) use scope::*;
 pub(crate) use sequel::*;
 pub(crate) use session::*;
@@ -106,6 +109,9 @@ pub(crate) struct EventBody {
     pub(crate) root: String,
     pub(crate) depth: i64,
     pub(crate) emitted_by: Option<String>,
+    /// The Event that an operator had looked at again by this one, which says what that one said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replays: Option<String>,
     pub(crate) occurred_at: Option<String>,
     pub(crate) accepted_at: String,
     /// None while it waits to be routed.
@@ -134,6 +140,11 @@ impl From<&Event> for EventBody {
             root: event.causation.root.to_string(),
             depth: event.causation.depth,
             emitted_by: event.emitted_by.map(|execution| execution.to_string()),
+            replays: event
+                .causation
+                .parent
+                .filter(|_parent| is_replay(event))
+                .map(|parent| parent.to_string()),
             occurred_at: event.occurred_at.map(|at| at.to_string()),
             accepted_at: event.accepted_at.to_string(),
             checkpoint: None,
@@ -198,6 +209,15 @@ pub(crate) struct WorkBody {
     pub(crate) state: String,
     /// What starts the next attempt of a ready Work: `idle`, `runnable` or `blocked`.
     pub(crate) queue: String,
+    /// What no other Work of its scope may run under while it does.
+    #[serde(default)]
+    pub(crate) concurrency: Option<String>,
+    /// The Work that it goes on from, which has ended.
+    #[serde(default)]
+    pub(crate) predecessor: Option<String>,
+    /// The Work that goes on with its keys, when it has ended and one does.
+    #[serde(default)]
+    pub(crate) successor: Option<String>,
     /// What a blocked Work waits for, such as `scope_full:main`.
     pub(crate) blocked_by: Option<String>,
     /// The live attempt.
@@ -254,6 +274,9 @@ impl WorkBody {
             lifecycle: work.lifecycle.as_str().to_owned(),
             state: work.state.as_str().to_owned(),
             queue: queue.to_owned(),
+            concurrency: work.concurrency.as_ref().map(ToString::to_string),
+            predecessor: None,
+            successor: None,
             blocked_by,
             run,
             attempts: work.attempts,
@@ -437,6 +460,9 @@ pub(crate) struct StatusBody {
     pub(crate) running: usize,
     pub(crate) blocked: Vec<BlockedBody>,
     pub(crate) lanes: Vec<LaneBody>,
+    /// Scopes that an operator has paused.
+    #[serde(default)]
+    pub(crate) paused: Vec<PauseBody>,
     /// This daemon's own start, when another had run before it: since when none was there, and what it found.
     #[serde(default)]
     pub(crate) last_downtime: Option<StartBody>,

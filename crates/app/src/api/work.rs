@@ -62,6 +62,10 @@ fn body(tx: &mut dyn Snapshot, work: &Work) -> Result<WorkBody, StoreError> {
     let newest = ExecutionFilter { work: Some(work.id), ..ExecutionFilter::default() };
     let newest = if work.attempts > 0 { tx.executions(&newest, 1)? } else { Vec::new() };
     let mut body = WorkBody::new(work, &tx.keys_of(work.id)?, newest.first());
+    body.predecessor = tx.succession_of(work.id)?.map(|place| place.predecessor.to_string());
+    if work.state.is_terminal() {
+        body.successor = tx.successor_of(work.id)?.map(|place| place.work.to_string());
+    }
     if let Some(wait) = work.state.waits_for() {
         body.wait = tx.wait(wait)?.map(|wait| WaitBody::read(tx, &wait)).transpose()?;
     }
@@ -102,8 +106,9 @@ pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<WorkBody, Failure
 /// Starts the next run of a Work that failed: 202 for a new request, 200 for one that was accepted before.
 pub(crate) async fn retry(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
     let id = asked.id().to_owned();
+    let header = events::idempotency_key(&asked.parts)?;
     let body: AgainBody = asked.json_or_empty().await?;
-    let delivery_id = body.delivery_id.as_deref().map(DeliveryId::new).transpose()?;
+    let delivery_id = body.delivery_id.as_deref().map(DeliveryId::new).transpose()?.or(header);
     let accepted = try_again(daemon, &id, delivery_id).await?;
     let mut response = json(&accepted);
     *response.status_mut() = if accepted.duplicate { StatusCode::OK } else { StatusCode::ACCEPTED };

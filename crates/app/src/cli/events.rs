@@ -13,6 +13,7 @@ mod list;
 mod show;
 mod tail;
 mod explain;
+mod replay;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EventsCommand {
@@ -20,6 +21,7 @@ pub(super) enum EventsCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Tail(tail::TailArgs),
+    Replay(replay::ReplayArgs),
     Explain(explain::ExplainArgs),
 }
 
@@ -29,6 +31,7 @@ pub(super) async fn run(command: EventsCommand, context: &Context) -> Result<Exi
         EventsCommand::List(args) => list::list(&args, context).await,
         EventsCommand::Show(args) => show::show(&args, context).await,
         EventsCommand::Tail(args) => tail::tail(&args, context).await,
+        EventsCommand::Replay(args) => replay::replay(&args, context).await,
         EventsCommand::Explain(args) => explain::explain(&args, context).await,
     }
 }

@@ -28,10 +28,11 @@ pub(super) async fn status(_args: &StatusArgs, context: &Context) -> Result<Exit
             "The configuration file differs from what is in force. `open-conduit config plan` shows how.",
         )?;
     }
-    if !status.blocked.is_empty() {
+    if !status.blocked.is_empty() || !status.paused.is_empty() {
         out.line("")?;
     }
     health::blocked(&status).iter().try_for_each(|sentence| out.sentence(sentence))?;
+    health::paused(&status).iter().try_for_each(|sentence| out.sentence(sentence))?;
     for lane in &status.lanes {
         out.sentence(&format!(
             "{} could not be routed after {}: {} The next try is {}.",

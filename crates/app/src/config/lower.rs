@@ -2,9 +2,12 @@
 //!
 //! Each place keeps its index, so that problems the domain finds later point into the file.
 
+use std::time::Duration;
+
 use domain::config::{
     BindingConfig, Ceilings, Configuration, EntryConfig, Item, RouteConfig, ScopeConfig, SettingsPatch,
 };
+use domain::retry::{HINT_MAX, OwnRetry};
 use domain::route::ActivePolicy;
 use domain::scope::SecretRef;
 use domain::text::TextError;
@@ -105,8 +108,23 @@ impl Lowering {
             config: or_empty(binding.config.as_ref()),
             resource: binding.resource.clone(),
             timeout_seconds: binding.timeout_seconds,
+            inactivity_seconds: binding.inactivity_seconds,
+            retry: binding.retry.as_ref().and_then(|retry| self.retry(path, retry)),
             secrets: binding.secrets.clone(),
         }))
+    }
+
+    // Spec: RET-14
+    fn retry(&mut self, path: &str, retry: &model::Retry) -> Option<OwnRetry> {
+        let backoff = match retry.backoff.as_deref() {
+            None => Some(OwnRetry::BACKOFF),
+            Some(text) => duration(text).filter(|time| !time.is_zero() && *time <= HINT_MAX),
+        };
+        if backoff.is_none() {
+            let message = "is not a wait from a second to 7 days; write it as `30s`, `5m`, `2h` or `1d`";
+            self.problems.push(Problem::new(format!("{path}.retry.backoff"), "invalid_duration", message));
+        }
+        Some(OwnRetry { attempts: retry.attempts, backoff: backoff? })
     }
 
     fn route(&mut self, path: &str, route: &model::Route) -> Option<domain::config::RouteItem> {
@@ -160,6 +178,21 @@ impl Lowering {
         self.problems.push(Problem::new(format!("{path}.active_policy"), "unsupported_policy", message));
         None
     }
+}
+
+/// A time as `30s`, `5m`, `2h` or `1d`.
+fn duration(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 24 * 3600,
+        _other => return None,
+    };
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+    let number = number.parse::<u64>().ok().filter(|_number| is_plain)?;
+    Some(Duration::from_secs(number.checked_mul(seconds)?))
 }
 
 fn indexed<'a, T>(path: &str, list: &str, items: &'a [T]) -> impl Iterator<Item = (String, &'a T)> {

@@ -93,8 +93,8 @@ pub(crate) struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::TIMEOUT_SECONDS_MAX))]
     pub(crate) timeout_seconds: Option<u32>,
-    /// The longest an attempt may go without a sign of life, in seconds. Default 0, which is off. Has no effect
-    /// in this version.
+    /// The longest an attempt may write nothing to its output, in seconds, before it is stopped and fails as
+    /// `inactive`. Default 0, which is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = limits::INACTIVITY_SECONDS_MAX))]
     pub(crate) inactivity_seconds: Option<u32>,
@@ -192,9 +192,31 @@ pub(crate) struct Binding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::TIMEOUT_SECONDS_MAX))]
     pub(crate) timeout_seconds: Option<u32>,
+    /// The longest an attempt may write nothing to its output, in seconds; the scope's setting by default, and 0 turns
+    /// it off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = limits::INACTIVITY_SECONDS_MAX))]
+    pub(crate) inactivity_seconds: Option<u32>,
+    /// How failed attempts are tried again, in place of the scope's `failure_budget`; also those of standing Work,
+    /// which is not tried again otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) retry: Option<Retry>,
     /// Environment variables, each with the name of the secret it holds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) secrets: BTreeMap<String, String>,
+}
+
+/// How a binding's failed attempts are tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Retry {
+    /// How many attempts there may be in a row, the first included.
+    #[schemars(range(min = 1, max = limits::FAILURE_BUDGET_MAX))]
+    pub(crate) attempts: u32,
+    /// The wait after the first failure, such as `30s`, `5m`, `2h` or `1d`; the second waits twice as long, and so
+    /// on. From a second to 7 days. Default `5m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) backoff: Option<String>,
 }
 
 /// Which Event starts what. With `disabled = true` and nothing but a name it takes an inherited route away.

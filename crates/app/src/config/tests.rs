@@ -221,6 +221,28 @@ fn names_and_lines_that_lack_something_are_refused() {
 }
 
 #[test]
+fn a_binding_s_own_retries_are_read_with_their_wait() {
+    let text = |retry: &str| {
+        format!(
+            "[[scopes]]\nname = 'a'\n[[scopes.bindings]]\nname = 'b'\nexecutor = 'shell'\nconfig.command = 'true'\nretry = {retry}\n"
+        )
+    };
+    for (backoff, seconds) in [("30s", 30), ("5m", 300), ("2h", 7200), ("7d", 7 * 24 * 3600)] {
+        let loaded = loaded(&text(&format!("{{ attempts = 3, backoff = '{backoff}' }}")), Format::Toml);
+        let scope = loaded.scopes.values().next().unwrap();
+        let retry = scope.bindings.values().next().unwrap().retry.unwrap();
+        assert_eq!((retry.attempts, retry.backoff.as_secs()), (3, seconds), "{backoff}");
+    }
+    let usual = loaded(&text("{ attempts = 2 }"), Format::Toml);
+    let usual = usual.scopes.values().next().unwrap().bindings.values().next().unwrap().retry.unwrap();
+    assert_eq!(usual.backoff.as_secs(), 300);
+    for backoff in ["0s", "8d", "5", "m", "+5m", "5 m", "1.5h", "99999999999999999999s", "é"] {
+        let found = problems(&text(&format!("{{ attempts = 3, backoff = '{backoff}' }}")), Format::Toml);
+        assert_eq!(found[0].code, "invalid_duration", "{backoff}");
+    }
+}
+
+#[test]
 fn only_the_policies_that_exist_are_accepted() {
     for policy in ["inject", "interrupt", "coalesce", "S3CRET-hunter2"] {
         let text = format!(

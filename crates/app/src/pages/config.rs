@@ -3,12 +3,13 @@
 use askama::Template;
 
 use super::Visit;
+use super::form::Form;
 use super::frame::{Frame, Place};
 use super::html;
 use crate::api::failure::Failure;
 use crate::api::server::Answer;
 use crate::api::wire::{ConfigBody, PlanBody, PlanChangeBody, ProblemItem, ScopeLineBody};
-use crate::api::{config, scopes};
+use crate::api::{config, pause, scopes};
 use crate::error_code::ErrorCode;
 use crate::view::clock::{Clock, Moment};
 use crate::view::config::{Part, ScopeWords, SettingRow};
@@ -42,6 +43,7 @@ struct Line {
     name: String,
     depth: usize,
     is_disabled: bool,
+    is_paused: bool,
     is_shown: bool,
 }
 
@@ -51,12 +53,23 @@ struct Scope {
     name: String,
     place: Said,
     disabled: Option<Said>,
+    paused: Option<Said>,
+    /// The path of the button that pauses it, or that resumes what pauses it; none while it is disabled.
+    pause: String,
+    resume: Option<Resume>,
     lists: Vec<List>,
     removed: Vec<Said>,
     settings: Vec<SettingRow>,
     ceilings: Vec<SettingRow>,
     secrets: Vec<Part>,
     read_scopes: Vec<String>,
+}
+
+/// The button that resumes the scope that pauses one.
+#[derive(Debug)]
+struct Resume {
+    path: String,
+    scope: String,
 }
 
 /// The routes, bindings or entries of a scope.
@@ -171,7 +184,9 @@ pub(super) async fn show(visit: &Visit) -> Answer {
     let shown = named.or_else(|| body.tree.first().map(|line| line.name.clone()));
     let scope = match &shown {
         Some(name) => {
-            Some(Scope::new(ScopeWords::new(&scopes::show(&visit.daemon, name)?), &visit.reader.clock))
+            let body = scopes::show(&visit.daemon, name).await?;
+            let paused_by = body.paused.as_ref().map(|pause| pause.scope.clone());
+            Some(Scope::new(ScopeWords::new(&body), paused_by, &visit.reader.clock))
         }
         None => None,
     };
@@ -188,25 +203,48 @@ pub(super) async fn show(visit: &Visit) -> Answer {
     })
 }
 
+/// Lets the scope of the path start nothing more.
+pub(super) async fn pause(visit: &Visit) -> Answer {
+    Form::read(visit, &[])?;
+    let paused = pause::stop_starts(&visit.daemon, visit.asked.id()).await?;
+    Ok(html::see(&scope_path(&paused.scope)))
+}
+
+/// Lets the scope of the path start again.
+pub(super) async fn resume(visit: &Visit) -> Answer {
+    Form::read(visit, &[])?;
+    let resumed = pause::let_start(&visit.daemon, visit.asked.id()).await?;
+    Ok(html::see(&scope_path(&resumed.scope)))
+}
+
+/// The page of a scope.
+fn scope_path(name: &str) -> String {
+    format!("/config?scope={}", encoded(name))
+}
+
+fn encoded(name: &str) -> String {
+    percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
 impl Line {
     fn new(line: ScopeLineBody, shown: Option<&str>) -> Self {
         Self {
             is_shown: shown == Some(&line.name),
             depth: line.depth.min(DEPTH_SHOWN),
             is_disabled: line.disabled_by.is_some(),
+            is_paused: line.paused.is_some(),
             name: line.name,
         }
     }
 
     /// The page of the scope.
     fn path(&self) -> String {
-        let name = percent_encoding::utf8_percent_encode(&self.name, percent_encoding::NON_ALPHANUMERIC);
-        format!("/config?scope={name}")
+        scope_path(&self.name)
     }
 }
 
 impl Scope {
-    fn new(words: ScopeWords, clock: &Clock) -> Self {
+    fn new(words: ScopeWords, paused_by: Option<String>, clock: &Clock) -> Self {
         let list = |id, title, note, nothing, icon, parts: Vec<Part>| List {
             id,
             title,
@@ -234,7 +272,11 @@ impl Scope {
                 words.entries,
             ),
         ];
+        let resume = |scope: String| Resume { path: format!("/scopes/{}/resume", encoded(&scope)), scope };
         Self {
+            pause: format!("/scopes/{}/pause", encoded(&words.name)),
+            resume: paused_by.map(resume),
+            paused: words.paused.map(|sentence| said(&sentence, clock)),
             name: words.name,
             place: said(&words.place, clock),
             disabled: words.disabled.map(|sentence| said(&sentence, clock)),

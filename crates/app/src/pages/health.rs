@@ -78,9 +78,10 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         verdict: Verdict::of(&found.checks),
         checks: checks.into_iter().map(|check| Check::new(check, clock)).collect(),
         queues: rows(health::queues(&status, &found.figures)),
-        blocked: health::blocked(&status)
-            .iter()
-            .map(|sentence| said::parts(&spelled(sentence), clock))
+        blocked: health::paused(&status)
+            .into_iter()
+            .chain(health::blocked(&status))
+            .map(|sentence| said::parts(&spelled(&sentence), clock))
             .collect(),
         lanes: lanes(&status, clock),
         further_lanes: status.lanes.len().saturating_sub(LANES_SHOWN),

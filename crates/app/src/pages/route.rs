@@ -61,6 +61,12 @@ pub(crate) enum Page {
     AskApply,
     /// Its button.
     Apply,
+    /// The button that has an Event looked at again.
+    Replay,
+    /// The button that lets a scope start nothing more.
+    PauseScope,
+    /// The button that lets it start again.
+    ResumeScope,
     /// How the daemon is.
     Health,
     /// Sessions, theme and where things are.
@@ -101,6 +107,9 @@ impl Page {
             | Self::Config
             | Self::AskApply
             | Self::Apply
+            | Self::Replay
+            | Self::PauseScope
+            | Self::ResumeScope
             | Self::Health
             | Self::Settings
             | Self::Theme
@@ -133,11 +142,14 @@ static PAGES: &[Route<Page>] = &[
     post("/events/explain", Page::ExplainedEvent),
     get("/events/{id}", Page::Event, &events::QUERY),
     get("/events/{id}/payload", Page::EventPayload, &[]),
+    post("/events/{id}/replay", Page::Replay),
     get("/work", Page::Works, &works::QUERY),
     get("/work/{id}", Page::Work, &[]),
     get("/config", Page::Config, &["scope"]),
     get("/config/apply", Page::AskApply, &[]),
     post("/config/apply", Page::Apply),
+    post("/scopes/{name}/pause", Page::PauseScope),
+    post("/scopes/{name}/resume", Page::ResumeScope),
     get("/health", Page::Health, &[]),
     get("/settings", Page::Settings, &[]),
     post("/settings/theme", Page::Theme),

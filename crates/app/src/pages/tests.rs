@@ -7,6 +7,7 @@ mod events;
 mod emit;
 mod work;
 mod run;
+mod operator;
 mod runs;
 mod weight;
 

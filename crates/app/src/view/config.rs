@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{count, time};
-use crate::api::wire::{BindingBody, EntryBody, RemovedBody, RouteBody, ScopeBody, SettingBody};
+use crate::api::wire::{BindingBody, EntryBody, PauseBody, RemovedBody, RouteBody, ScopeBody, SettingBody};
 
 /// A scope in words.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub(crate) struct ScopeWords {
     pub(crate) place: String,
     /// Why nothing of it starts, when it is disabled.
     pub(crate) disabled: Option<String>,
+    /// Why nothing of it starts, when it is paused.
+    pub(crate) paused: Option<String>,
     /// In the order in which they are asked.
     pub(crate) routes: Vec<Part>,
     pub(crate) bindings: Vec<Part>,
@@ -62,6 +64,7 @@ impl ScopeWords {
                 Some(parent) => format!("It inherits from `{parent}` what it doesn't say itself."),
                 None => "It inherits from no other scope.".to_owned(),
             },
+            paused: scope.paused.as_ref().map(|pause| paused(name, pause)),
             disabled: scope.disabled_by.as_deref().map(|by| disabled(name, by)),
             routes: parts(&scope.routes, |one| {
                 (&one.name, route(one, &scope.bindings), inherited(&one.declared_in))
@@ -100,6 +103,16 @@ fn disabled(scope: &str, by: &str) -> String {
     }
 }
 
+fn paused(scope: &str, pause: &PauseBody) -> String {
+    let (by, since) = (&pause.scope, time::absolute(&pause.since));
+    let nothing = "Events are accepted, routed and queued, what runs ends, and nothing of it starts";
+    if scope == by {
+        format!("It is paused since {since}: {nothing}.")
+    } else {
+        format!("It is paused, as `{by}` is since {since}: {nothing}.")
+    }
+}
+
 fn route(route: &RouteBody, bindings: &[BindingBody]) -> Vec<String> {
     let busy = match route.policy.as_str() {
         "queue" => "waits for its next run",
@@ -132,6 +145,14 @@ fn binding(binding: &BindingBody) -> Vec<String> {
         format!("Executor `{}`: {}.", binding.executor, binding.does),
         format!("{} at most, which is {whose}.", seconds(binding.timeout_seconds)),
     ];
+    if let Some(quiet) = binding.inactivity_seconds {
+        sentences.push(format!("A run that writes nothing for {} is stopped.", seconds(quiet)));
+    }
+    if let Some(retry) = &binding.retry {
+        let times = count(i64::from(retry.attempts), "attempt", "attempts");
+        let wait = time::span(Duration::from_secs(retry.backoff_seconds));
+        sentences.push(format!("{times} in a row at most, with a wait of {wait} after the first failure."));
+    }
     if !binding.secrets.is_empty() {
         let held = binding.secrets.iter().map(|one| format!("secret `{}` as `{}`", one.secret, one.variable));
         sentences.push(format!("Its runs get {}.", list(held)));
@@ -175,7 +196,7 @@ type Meaning = (&'static str, &'static str, fn(&Value) -> String, &'static str);
 
 const MEANINGS: [Meaning; 9] = [
     ("timeout_seconds", "The longest a run may be active", span, ""),
-    ("inactivity_seconds", "The longest a run may be silent", span, NO_EFFECT),
+    ("inactivity_seconds", "The longest a run may write nothing", span, ""),
     ("concurrency", "Runs at once", runs, ""),
     ("kept_executions", "Runs of a Work that keep their files", runs, NO_EFFECT),
     ("kept_finished_days", "How long finished Work keeps its files", days, NO_EFFECT),

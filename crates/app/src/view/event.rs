@@ -63,7 +63,8 @@ pub(crate) fn look(event: &EventBody) -> Look {
 /// Whether the runtime says it about a run and no route asks for it. Nobody misses a route for it.
 fn is_only_announced(event: &EventBody) -> bool {
     let unmatched = event.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.outcome == "unmatched");
-    unmatched && event.emitted_by.is_some() && event.event_type.starts_with("core.")
+    let is_of_the_runtime = event.event_type.starts_with("core.") && event.emitted_by.is_some();
+    unmatched && (is_of_the_runtime || event.event_type == "core.work.created")
 }
 
 /// What became of it, in a phrase for a list.
@@ -120,6 +121,9 @@ pub(crate) fn fields(event: &EventBody, now: Timestamp) -> Vec<Field> {
     fields.push(Field::new("accepted", accepted));
     if let Some(at) = &event.occurred_at {
         fields.push(Field::new("occurred", time::absolute(at)));
+    }
+    if let Some(original) = &event.replays {
+        fields.push(Field::new("replays", original.as_str()));
     }
     if let Some(parent) = &event.parent {
         fields.push(Field::new("caused by", parent.as_str()));

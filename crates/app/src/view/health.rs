@@ -1,7 +1,7 @@
 //! How the daemon is, in words: what it takes of its machine, what its store says, and what waits in its queues.
 
 use super::{count, run::bytes, time, work};
-use crate::api::wire::{FiguresBody, StatusBody, WaitingBody};
+use crate::api::wire::{FiguresBody, PauseBody, StatusBody, WaitingBody};
 
 /// A named fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +106,18 @@ pub(crate) fn blocked(status: &StatusBody) -> Vec<String> {
         format!("{works} {}", work::blocked(reason))
     };
     status.blocked.iter().map(|blocked| sentence(&blocked.reason, blocked.works)).collect()
+}
+
+/// Which scopes an operator has paused, a sentence for each.
+pub(crate) fn paused(status: &StatusBody) -> Vec<String> {
+    let sentence = |pause: &PauseBody| {
+        format!(
+            "Scope `{}` is paused since {} and starts nothing.",
+            pause.scope,
+            time::absolute(&pause.since)
+        )
+    };
+    status.paused.iter().map(sentence).collect()
 }
 
 fn oldest(waiting: Option<&WaitingBody>) -> String {

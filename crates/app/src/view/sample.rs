@@ -25,6 +25,7 @@ pub(super) fn event(id: &str) -> Sample {
         root: id.to_owned(),
         depth: 0,
         emitted_by: None,
+        replays: None,
         occurred_at: None,
         accepted_at: AT.to_owned(),
         checkpoint: None,

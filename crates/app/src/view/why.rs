@@ -149,6 +149,11 @@ fn event_step(link: &EventBody, is_first: bool, is_trigger: bool) -> (Step, Opti
             format!("{id} `{event_type}` followed at {at} from a chain that began with {}.", link.root),
             format!("{id} followed from a chain that began with {}.", link.root),
         )
+    } else if link.replays.is_some() {
+        (
+            format!("An operator had it replayed: {id} `{event_type}` said the same again at {at}."),
+            format!("An operator had it replayed: {id} said the same again."),
+        )
     } else {
         (format!("That led to {id} `{event_type}` at {at}{by}."), format!("That led to {id}{by}."))
     };

@@ -77,6 +77,9 @@ pub(crate) fn fields(work: &WorkBody, now: Timestamp) -> Vec<Field> {
         Field::new("scope", work.scope.as_str()),
     ];
     fields.extend(work.keys.iter().map(|key| Field::new("key", super::key(key))));
+    let place = [("goes on from", &work.predecessor), ("goes on in", &work.successor)];
+    fields.extend(place.into_iter().filter_map(|(name, id)| Some(Field::new(name, id.as_deref()?))));
+    fields.extend(work.concurrency.as_deref().map(|key| Field::new("runs alone under", key)));
     fields.push(Field::new("runs", work.attempts.to_string()));
     let created = format!("{} ({})", time::absolute(&work.created_at), time::ago(&work.created_at, now));
     fields.push(Field::new("created", created));
@@ -123,7 +126,10 @@ pub(crate) fn mover(work: &WorkBody) -> String {
         ("ready", "runnable") => "Its next run starts by itself.".to_owned(),
         ("ready", "blocked") => blocked(work.blocked_by.as_deref().unwrap_or("?")),
         ("ready", _idle) => "Its next input starts a run.".to_owned(),
-        (_ended, _) => "Nothing: it has ended.".to_owned(),
+        (_ended, _) => match &work.successor {
+            Some(successor) => format!("Nothing: it has ended, and {successor} goes on with its keys."),
+            None => "Nothing: it has ended.".to_owned(),
+        },
     }
 }
 
@@ -162,7 +168,14 @@ pub(crate) fn blocked(reason: &str) -> String {
         Some(("scope_full", scope)) => {
             format!("It starts when scope `{scope}` runs less than its `concurrency` allows.")
         }
+        Some(("concurrency", scope_and_key)) => {
+            let (scope, key) = scope_and_key.split_once(':').unwrap_or(("?", scope_and_key));
+            format!("It starts when no other Work of scope `{scope}` runs under its concurrency key `{key}`.")
+        }
         Some(("scope_disabled", scope)) => format!("It starts when scope `{scope}` is enabled again."),
+        Some(("scope_paused", scope)) => {
+            format!("It starts when scope `{scope}` goes on, which is paused; `scope resume` lets it.")
+        }
         Some(("unconfigured", scope)) => {
             format!("It starts when the configuration has its scope `{scope}` and its binding again.")
         }
@@ -220,6 +233,7 @@ pub(crate) fn cancel_effects(work: &WorkBody) -> Vec<CancelEffect> {
 
 /// Whether only an operator can clear what a blocked Work waits for.
 pub(crate) fn is_held(work: &WorkBody) -> bool {
-    let moves_by_itself = |reason: &str| reason.starts_with("scope_full:") || reason.starts_with("backoff:");
+    const BY_ITSELF: [&str; 3] = ["scope_full:", "concurrency:", "backoff:"];
+    let moves_by_itself = |reason: &str| BY_ITSELF.iter().any(|word| reason.starts_with(word));
     work.queue == "blocked" && work.blocked_by.as_deref().is_some_and(|reason| !moves_by_itself(reason))
 }

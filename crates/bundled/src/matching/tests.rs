@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use extension::{EventType, Handler, HandlerError, Lifecycle, Match, PreparedRoute, WorkKind};
+use extension::{
+    ConcurrencyKey, End, EventType, Handler, HandlerError, Lifecycle, Match, PreparedRoute, WorkKind,
+};
 use serde_json::{Value, json};
 
 use super::Matching;
@@ -26,6 +28,8 @@ fn attach(source: &str, external_id: &str) -> Match {
         keys: vec![key(source, external_id)],
         kind: WorkKind::known("match.keyed"),
         lifecycle: Lifecycle::Standing,
+        concurrency: None,
+        reopens: Vec::new(),
     }
 }
 
@@ -264,13 +268,49 @@ fn without_a_template_the_events_own_key_counts() {
 #[test]
 fn fresh_makes_work_that_ends() {
     let sample = Sample::new("s", "t").key("a", "b");
-    let wanted =
-        |kind: &str, keys| Match::Fresh { kind: WorkKind::known(kind), lifecycle: Lifecycle::Once, keys };
+    let wanted = |kind: &str, keys| {
+        let (kind, lifecycle) = (WorkKind::known(kind), Lifecycle::Once);
+        Match::Fresh { kind, lifecycle, keys, concurrency: None }
+    };
     let config = json!({ "types": ["t"], "work": "fresh" });
     assert_eq!(decide(&config, &sample), Ok(Some(wanted("match.fresh", vec![]))));
     assert_eq!(decide(&config, &sample.clone().addressed()), Ok(None));
     let config = json!({ "types": ["t"], "work": "fresh", "key": "event", "kind": "ci.run" });
     assert_eq!(decide(&config, &sample), Ok(Some(wanted("ci.run", vec![key("a", "b")]))));
+}
+
+#[test]
+fn what_runs_alone_and_what_goes_on_after_an_end_is_said_by_the_route() {
+    let sample = Sample::new("s", "t").key("a", "b").payload(json!({ "env": "live", "none": "" }));
+    let config = json!({
+        "types": ["t"], "concurrency": "deploy/${payload.env}", "reopen": ["completed", "cancelled"],
+    });
+    let wanted = Match::Attach {
+        keys: vec![key("a", "b")],
+        kind: WorkKind::known("match.keyed"),
+        lifecycle: Lifecycle::Standing,
+        concurrency: Some(ConcurrencyKey::known("deploy/live")),
+        reopens: vec![End::Completed, End::Cancelled],
+    };
+    assert_eq!(decide(&config, &sample), Ok(Some(wanted)));
+    assert_eq!(
+        prepare(&config).leads_to(),
+        "one standing Work per key, of kind `match.keyed`, one at a time under a concurrency key that it makes, and to \
+         a new one when that is completed or cancelled"
+    );
+    let config = json!({ "types": ["t"], "work": "fresh", "concurrency": "deploy" });
+    let Ok(Some(Match::Fresh { concurrency, .. })) = decide(&config, &sample) else { panic!("it is fresh") };
+    assert_eq!(concurrency, Some(ConcurrencyKey::known("deploy")));
+    let empty = json!({ "types": ["t"], "concurrency": "${payload.none}" });
+    assert_eq!(decide(&empty, &sample).unwrap_err().code.as_str(), "bad_key");
+    for (wrong, count) in [
+        (json!({ "types": ["t"], "reopen": ["ready", "failed", "failed"] }), 2),
+        (json!({ "types": ["t"], "work": "fresh", "reopen": ["failed"] }), 1),
+        (json!({ "types": ["t"], "work": "addressed", "concurrency": "x", "reopen": ["failed"] }), 2),
+        (json!({ "types": ["t"], "concurrency": "${" }), 1),
+    ] {
+        assert_eq!(problems(&wrong).len(), count, "{wrong}");
+    }
 }
 
 #[test]

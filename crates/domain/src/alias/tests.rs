@@ -124,6 +124,8 @@ fn a_subscription_matches_later_news_of_its_key_its_types_and_what_it_may_read()
     assert!(!matches(&Event { event_type: EventType::known("build.started"), ..event(11) }));
     let any = Subscription { types: Vec::new(), ..subscription.clone() };
     assert!(any.matches(&Event { event_type: EventType::known("build.started"), ..event(11) }, &[]));
+    let replay = Event { event_type: EventType::known("core.replay.requested"), ..event(11) };
+    assert!(!any.matches(&replay, &[]), "it was told of the original");
     let foreign = Event { scope: scope("other"), ..event(11) };
     assert!(!matches(&foreign));
     assert!(subscription.matches(&foreign, &[scope("other")]));
@@ -166,7 +168,9 @@ fn a_wait_is_fed_by_what_makes_an_event_that_it_is_for() {
         state: WaitState::Active,
     };
     let subscription = installed();
-    assert!(subscription.feeds(&wait(&["test.alias"], &["mine"])) && subscription.feeds(&wait(&[], &["mine"])));
+    assert!(
+        subscription.feeds(&wait(&["test.alias"], &["mine"])) && subscription.feeds(&wait(&[], &["mine"]))
+    );
     assert!(!subscription.feeds(&wait(&["build.finished"], &["mine"])));
     assert!(!subscription.feeds(&wait(&[], &["another"])));
     assert!(!subscription.feeds(&Wait { work: OWNER, ..wait(&[], &["mine"]) }));

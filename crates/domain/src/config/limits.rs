@@ -99,9 +99,14 @@ pub(super) fn check(path: &str, scope: &ScopeConfig, problems: &mut Vec<Problem>
         number(format!("{path}.settings.{name}"), declared, &bounds, problems);
     }
     for (index, item) in scope.bindings.iter().enumerate() {
-        if let Item::Define(BindingConfig { timeout_seconds, secrets, .. }) = item {
+        if let Item::Define(BindingConfig { timeout_seconds, inactivity_seconds, retry, secrets, .. }) = item
+        {
             let at = format!("{path}.bindings[{index}]");
             number(format!("{at}.timeout_seconds"), *timeout_seconds, &(1..=TIMEOUT_SECONDS_MAX), problems);
+            let quiet = 0..=INACTIVITY_SECONDS_MAX;
+            number(format!("{at}.inactivity_seconds"), *inactivity_seconds, &quiet, problems);
+            let attempts = retry.map(|retry| retry.attempts);
+            number(format!("{at}.retry.attempts"), attempts, &(1..=FAILURE_BUDGET_MAX), problems);
             count(format!("{at}.secrets"), secrets.len(), SECRETS_MAX, problems);
         }
     }

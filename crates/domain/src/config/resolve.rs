@@ -76,6 +76,31 @@ fn check_alone(index: usize, scope: &ScopeConfig, tree: &Tree, problems: &mut Ve
     }
 }
 
+/// A number that a binding may say itself, with the ceiling that it obeys.
+#[derive(Clone, Copy)]
+struct OwnBound {
+    key: &'static str,
+    setting: &'static str,
+    what: &'static str,
+    own: fn(&BindingConfig) -> Option<u32>,
+    ceiling: fn(&Ceilings) -> Option<u32>,
+}
+
+const TIMEOUT: OwnBound = OwnBound {
+    key: "timeout_seconds",
+    setting: "timeout_seconds",
+    what: "a higher timeout",
+    own: |binding| binding.timeout_seconds,
+    ceiling: |ceilings| ceilings.timeout_seconds,
+};
+const ATTEMPTS: OwnBound = OwnBound {
+    key: "retry.attempts",
+    setting: "failure_budget",
+    what: "more attempts",
+    own: |binding| binding.retry.map(|retry| retry.attempts),
+    ceiling: |ceilings| ceilings.failure_budget,
+};
+
 /// Something inherited by name, with where it was declared.
 #[derive(Clone)]
 struct Held<D> {
@@ -242,7 +267,8 @@ impl Binder<'_> {
         for (name, held) in &self.layer.bindings {
             let binding = &held.declared;
             let place = self.place(held, "bindings");
-            self.check_binding_timeout(held, &place, problems);
+            self.check_ceiling(held, &place, TIMEOUT, problems);
+            self.check_ceiling(held, &place, ATTEMPTS, problems);
             let mut secrets = BTreeMap::new();
             for (at, (variable, secret_name)) in binding.secrets.iter().enumerate() {
                 if let Some(reference) = self.layer.secrets.get(secret_name) {
@@ -259,6 +285,11 @@ impl Binder<'_> {
                 config: binding.config.clone(),
                 resource: binding.resource.clone(),
                 timeout_seconds: binding.timeout_seconds,
+                inactivity_seconds: match binding.inactivity_seconds {
+                    Some(own) => (own > 0).then_some(own),
+                    None => self.layer.settings.inactivity_seconds,
+                },
+                retry: binding.retry,
                 secrets,
                 declared_in: held.declared_in.clone(),
             };
@@ -267,27 +298,27 @@ impl Binder<'_> {
         bindings
     }
 
-    /// A binding's own deadline obeys the ceiling of every scope it is inherited into, and is reported where
-    /// it first does not.
-    fn check_binding_timeout(&self, held: &Held<BindingConfig>, place: &str, problems: &mut Vec<Problem>) {
-        let (Some(timeout), Some(ceiling)) =
-            (held.declared.timeout_seconds, self.layer.ceilings.timeout_seconds)
-        else {
-            return;
-        };
-        let begins_here = self.is_own(held) || self.scope.ceilings.timeout_seconds.is_some();
-        if timeout > ceiling && begins_here {
+    /// What a binding says itself obeys the ceiling of every scope it is inherited into, and is reported where it
+    /// first does not.
+    fn check_ceiling(
+        &self,
+        held: &Held<BindingConfig>,
+        place: &str,
+        bound: OwnBound,
+        problems: &mut Vec<Problem>,
+    ) {
+        let ceiling = (bound.ceiling)(&self.layer.ceilings);
+        let (Some(own), Some(ceiling)) = ((bound.own)(&held.declared), ceiling) else { return };
+        let begins_here = self.is_own(held) || (bound.ceiling)(&self.scope.ceilings).is_some();
+        if own > ceiling && begins_here {
             let name = &held.declared.name;
             let (at, message) = if self.is_own(held) {
-                (format!("{place}.timeout_seconds"), format!("must not be above the ceiling of {ceiling}"))
+                (format!("{place}.{}", bound.key), format!("must not be above the ceiling of {ceiling}"))
             } else {
-                let at = format!("{}.ceilings.timeout_seconds", self.path);
-                (
-                    at,
-                    format!(
-                        "the inherited binding `{name}` has a higher timeout; declare it again or disable it"
-                    ),
-                )
+                let what = bound.what;
+                let message =
+                    format!("the inherited binding `{name}` has {what}; declare it again or disable it");
+                (format!("{}.ceilings.{}", self.path, bound.setting), message)
             };
             problems.push(Problem::new(at, ProblemCode::AboveCeiling, message));
         }

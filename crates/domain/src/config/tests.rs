@@ -8,6 +8,7 @@ use super::limits::{CONCURRENCY_MAX, READ_SCOPES_MAX, ROUTES_MAX, SCOPE_DEPTH_MA
 use super::{
     BindingConfig, Configuration, EntryConfig, Item, Problem, ProblemCode, RouteConfig, ScopeConfig, resolve,
 };
+use crate::retry::OwnRetry;
 use crate::route::ActivePolicy;
 use crate::scope::{EffectiveScope, SecretRef, Settings};
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
@@ -46,6 +47,8 @@ fn binding_with(
         config: json!({ "mark": mark }),
         resource: None,
         timeout_seconds: timeout,
+        inactivity_seconds: None,
+        retry: None,
         secrets: secrets
             .iter()
             .map(|(variable, name)| ((*variable).to_owned(), (*name).to_owned()))
@@ -364,6 +367,40 @@ fn resolve_holds_descendants_to_ceilings_and_reports_where_it_begins() {
             ("scopes[2].ceilings.timeout_seconds", ProblemCode::AboveCeiling),
         ],
     );
+}
+
+#[test]
+fn a_binding_says_itself_how_quiet_its_runs_may_be_and_how_often_they_are_tried() {
+    let own = |attempts, inactivity_seconds| {
+        let Item::Define(binding) = binding_with("own", "mark", None, &[]) else { panic!("it is defined") };
+        let retry = Some(OwnRetry { attempts, backoff: OwnRetry::BACKOFF });
+        Item::Define(BindingConfig { inactivity_seconds, retry, ..binding })
+    };
+    let mut root = scope("root", None);
+    root.settings.inactivity_seconds = Some(60);
+    root.bindings = vec![own(3, None), binding_with("loud", "mark", None, &[])];
+    let mut child = scope("child", Some("root"));
+    child.settings.inactivity_seconds = Some(90);
+    let mut quiet = scope("quiet", Some("root"));
+    quiet.bindings = vec![own(3, Some(0))];
+    let resolved = resolved(vec![root.clone(), child, quiet]);
+    let held = |scope: &str| resolved[&ScopeName::known(scope)].bindings[&BindingName::known("own")].clone();
+    assert_eq!(held("root").inactivity_seconds, Some(60), "the scope's setting");
+    assert_eq!(held("child").inactivity_seconds, Some(90), "of the scope that it is used in");
+    assert_eq!(held("quiet").inactivity_seconds, None, "zero turns it off");
+    assert_eq!(held("root").retry.map(|retry| retry.attempts), Some(3));
+
+    root.ceilings.failure_budget = Some(2);
+    refuses(
+        vec![root.clone()],
+        &[
+            ("scopes[0].bindings[0].retry.attempts", ProblemCode::AboveCeiling),
+            ("scopes[0].ceilings.failure_budget", ProblemCode::AboveCeiling),
+        ],
+    );
+    root.settings.failure_budget = Some(2);
+    root.bindings = vec![own(0, None)];
+    refuses(vec![root], &[("scopes[0].bindings[0].retry.attempts", ProblemCode::OutOfBounds)]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::machines::{LIVE, NOW, work};
 use crate::retry::{Eligibility, Exhaustion, Policy};
 use crate::work::{AfterAttempt, Lifecycle, Queue, Work, WorkState};
 
-const POLICY: Policy = Policy { budget: 3, terminal: false };
+const POLICY: Policy = Policy { budget: 3, terminal: false, own: None };
 const COMPLETED: Settlement = Settlement::Now(AfterAttempt::Completed);
 const IDLE: Settlement = Settlement::Now(AfterAttempt::Ready { pending: false });
 const NEXT: Settlement = Settlement::Now(AfterAttempt::Ready { pending: true });
@@ -91,7 +91,7 @@ fn a_hint_of_the_executor_is_waited_for() {
 
 #[test]
 fn a_work_fails_for_good_only_when_nothing_is_passed_over() {
-    let policy = Policy { budget: 1, terminal: true };
+    let policy = Policy { budget: 1, terminal: true, own: None };
     let work = running(Lifecycle::Once, 0);
     let after =
         |pending, unrouted| settle(&work, &TurnResult::of(Outcome::Failed), policy, pending, unrouted);

@@ -1,13 +1,14 @@
 //! Routing by cases: each kind of match against each relation of keys, Works and scopes.
 
 use super::{
-    ActivePolicy, CheckpointOutcome, Match, RouteEffect, RouteFacts, RouteRefusal, Routing, canonical, route,
+    ActivePolicy, CheckpointOutcome, End, Line, Match, RouteEffect, RouteFacts, RouteRefusal, Routing,
+    canonical, route,
 };
 use crate::causal::Bounds;
 use crate::event::{Causation, Event, Key};
 use crate::id::{EventId, ExecutionId, Sequence, WorkId};
 use crate::machines::{LIVE, NOW, work};
-use crate::text::{Code, DeliveryId, EventType, ExternalId, ScopeName, SourceName, WorkKind};
+use crate::text::{Code, ConcurrencyKey, DeliveryId, EventType, ExternalId, ScopeName, SourceName, WorkKind};
 use crate::work::{Lifecycle, Queue, Work, WorkState};
 
 const PROPOSED: WorkId = WorkId::from_number(100);
@@ -52,18 +53,19 @@ fn kind() -> WorkKind {
 
 fn attach(keys: &[&str]) -> Match {
     let keys = keys.iter().copied().map(key).collect();
-    Match::Attach { keys, kind: kind(), lifecycle: Lifecycle::Standing }
+    let lifecycle = Lifecycle::Standing;
+    Match::Attach { keys, kind: kind(), lifecycle, concurrency: None, reopens: Vec::new() }
 }
 
 fn fresh(keys: &[&str]) -> Match {
     let keys = keys.iter().copied().map(key).collect();
-    Match::Fresh { kind: kind(), lifecycle: Lifecycle::Once, keys }
+    Match::Fresh { kind: kind(), lifecycle: Lifecycle::Once, keys, concurrency: None }
 }
 
 /// What a transaction reads when these keys are wanted and owned like this.
 fn facts(owners: &[(&str, Option<i64>)], owner: Option<Work>) -> RouteFacts {
     let owners = owners.iter().map(|(id, owner)| (key(id), owner.map(WorkId::from_number))).collect();
-    RouteFacts { addressed: None, owners, owner, proposed: Some(PROPOSED) }
+    RouteFacts { addressed: None, owners, owner, proposed: Some(PROPOSED), line: None }
 }
 
 fn addressed(target: Work) -> RouteFacts {
@@ -294,4 +296,58 @@ fn every_refusal_has_its_own_word() {
     words.dedup();
     assert_eq!(words.len(), refusals.len());
     assert!(words.iter().all(|word| Code::new(word).is_ok()));
+}
+
+/// What is wanted of a key whose Work has ended, by a route that reopens after these ends.
+fn reopening(ended: WorkState, reopens: &[End]) -> Result<Routing, RouteRefusal> {
+    let wants = Match::Attach {
+        keys: vec![key("b"), key("c")],
+        kind: kind(),
+        lifecycle: Lifecycle::Standing,
+        concurrency: Some(ConcurrencyKey::known("deploy")),
+        reopens: reopens.to_vec(),
+    };
+    let owner = numbered(2, ended);
+    let line = Some(Line { place: None, keys: vec![key("a"), key("b")] });
+    let facts = RouteFacts { line, ..facts(&[("b", Some(2)), ("c", None)], Some(owner)) };
+    queue(&event(None), &wants, &facts)
+}
+
+#[test]
+fn a_successor_is_created_only_after_the_ends_that_are_named() {
+    let ends = [WorkState::Completed, WorkState::Failed, WorkState::Cancelled];
+    let named = [End::Completed, End::Failed, End::Cancelled];
+    for (ended, end) in ends.into_iter().zip(named) {
+        let others: Vec<End> = named.into_iter().filter(|other| *other != end).collect();
+        let routing = reopening(ended, &others).unwrap();
+        check_without_effect(&routing, CheckpointOutcome::Terminal, Some(2), "terminal_work");
+        let routing = reopening(ended, &[end]).unwrap();
+        assert_eq!((routing.outcome, routing.work), (CheckpointOutcome::Routed, Some(PROPOSED)));
+        let RouteEffect::Succeed { work, place, attach } = routing.effect else { panic!("{routing:?}") };
+        assert_eq!(attach, ["a/generation/2", "b/generation/2", "c/generation/2"].map(key), "all its keys");
+        assert_eq!((place.predecessor, place.generation), (WorkId::from_number(2), 2));
+        assert_eq!(work.concurrency, Some(ConcurrencyKey::known("deploy")));
+    }
+}
+
+#[test]
+fn a_successor_needs_a_binding_its_own_scope_and_keys_that_fit() {
+    let wants = Match::Attach {
+        keys: vec![key("k")],
+        kind: kind(),
+        lifecycle: Lifecycle::Once,
+        concurrency: None,
+        reopens: vec![End::Completed],
+    };
+    let line = |keys| Some(Line { place: None, keys });
+    let owned = |keys, owner| RouteFacts { line: line(keys), ..facts(&[("k", Some(2))], Some(owner)) };
+    let ended = numbered(2, WorkState::Completed);
+    let unbound = route(&event(None), &wants, ActivePolicy::Queue, false, &owned(vec![], ended.clone()), NOW);
+    assert_eq!(unbound, Err(RouteRefusal::NoBinding));
+    let elsewhere = Work { scope: ScopeName::known("other"), ..ended.clone() };
+    let refused = queue(&event(None), &wants, &owned(vec![], elsewhere));
+    assert!(matches!(refused, Err(RouteRefusal::CrossScope { .. })), "{refused:?}");
+    let long = key(&"x".repeat(ExternalId::BYTES_MAX));
+    let refused = queue(&event(None), &wants, &owned(vec![long], ended));
+    assert_eq!(refused.unwrap_err().code(), "key_too_long");
 }

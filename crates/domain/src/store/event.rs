@@ -60,6 +60,9 @@ pub trait EventReads {
     /// Events with a key that were accepted after `after`, in order of acceptance, at most `limit`.
     fn events_of_key(&mut self, key: &Key, after: Sequence, limit: u32) -> Result<Vec<Event>, StoreError>;
 
+    /// Replays of an Event, in order of acceptance, at most `limit`.
+    fn replays_of(&mut self, id: EventId, limit: u32) -> Result<Vec<Event>, StoreError>;
+
     /// Ids from `low` to `high`, at most `limit`: those a shortened id may mean.
     fn event_ids(&mut self, low: EventId, high: EventId, limit: u32) -> Result<Vec<EventId>, StoreError>;
 }

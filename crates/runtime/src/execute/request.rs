@@ -14,6 +14,7 @@ use extension::{EventView, InputView, RunRequest};
 
 use crate::execute::Equipment;
 use crate::node::Runtime;
+use crate::replay;
 use crate::wake;
 
 /// Bytes of bodies handed over with one attempt. Later inputs of a larger batch come without theirs.
@@ -162,6 +163,7 @@ fn show(
             payload = tx.payload(input.sequence)?;
             *bytes += payload.as_ref().map_or(0, |payload| payload.as_bytes().len());
         }
+        let event = replay::seen(tx, event)?;
         views.push(InputView { event: EventView::from(&event), payload, is_context });
     }
     Ok(())

@@ -6,7 +6,7 @@ use domain::id::{Generation, Sequence, WorkId};
 use domain::input::Input;
 use domain::lane::{self, BEHIND_PAUSE, HELD_PAUSE, LaneBlock, LaneId, QUARANTINE_TRIES};
 use domain::route::{
-    self, ActivePolicy, Checkpoint, CheckpointOutcome, Match, RouteAnswer, RouteEffect, RouteFacts,
+    self, ActivePolicy, Checkpoint, CheckpointOutcome, Line, Match, RouteAnswer, RouteEffect, RouteFacts,
     RouteRefusal, Routing,
 };
 use domain::store::{Snapshot, StoreError, Tx};
@@ -14,6 +14,7 @@ use domain::text::{BindingName, Code, RouteName, ScopeName};
 use domain::work::Work;
 
 use crate::generation::ActiveGeneration;
+use crate::route::reopen::{lanes_of, newest_owner, succeed};
 use crate::route::{Candidate, waited};
 use crate::stage::BATCH;
 use crate::wake::fact;
@@ -302,14 +303,28 @@ fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<
         // It has no effect on the Work, and is still about it.
         facts.owner = work_of(tx, &candidate.event)?;
     }
+    // What is addressed to a Work means that one.
+    let may_reopen = match wants {
+        Match::Attach { reopens, .. } => !reopens.is_empty() && facts.addressed.is_none(),
+        Match::Fresh { .. } | Match::Addressed | Match::Drop { .. } => false,
+    };
     let mut owner = None;
     for key in keys {
-        let owned = tx.key_owner(&key)?;
+        let (key, owned) = if may_reopen {
+            newest_owner(tx, key)?
+        } else {
+            let owned = tx.key_owner(&key)?;
+            (key, owned)
+        };
         owner = owner.or(owned);
         facts.owners.push((key, owned));
     }
     if let Some(owner) = owner {
         facts.owner = tx.work(owner)?;
+    }
+    if let Some(owner) = facts.owner.as_ref().filter(|owner| may_reopen && owner.state.is_terminal()) {
+        let place = tx.succession_of(owner.id)?;
+        facts.line = Some(Line { place, keys: tx.keys_of(owner.id)? });
     }
     Ok(facts)
 }
@@ -325,10 +340,7 @@ pub(super) fn earlier(
         lanes.push(candidate.lane);
     }
     if let Some(work) = work {
-        lanes.push(LaneId::of_work(work));
-        for key in tx.keys_of(work)? {
-            lanes.push(LaneId::of_key(&key));
-        }
+        lanes.extend(lanes_of(tx, work)?);
     }
     lanes.sort_unstable();
     lanes.dedup();
@@ -359,6 +371,17 @@ fn write(
         RouteEffect::None => return off(tx, candidate, &checkpoint, applied),
         RouteEffect::Create { work, attach } => {
             tx.insert_work(&work)?;
+            (work.id, attach, None)
+        }
+        RouteEffect::Succeed { work, place, attach } => {
+            if let Some(refusal) = succeed(tx, active, (event, candidate.woken), &work, &place)? {
+                checkpoint.outcome = CheckpointOutcome::Terminal;
+                checkpoint.work = Some(place.predecessor);
+                checkpoint.code = Some(Code::known("successor_refused"));
+                checkpoint.reason =
+                    Some(format!("{} had ended, and a successor was refused: {refusal}", place.predecessor));
+                return off(tx, candidate, &checkpoint, applied);
+            }
             (work.id, attach, None)
         }
         RouteEffect::Enqueue { work, attach } => {

@@ -24,6 +24,8 @@ use serde::Serialize;
 use crate::announce::{self, Announced};
 use crate::causal::{self, Derived};
 use crate::generation::ActiveGeneration;
+use crate::replay;
+use crate::route::reopen::newest_after;
 
 /// How many Events are read at a time.
 const PAGE: u32 = 64;
@@ -139,6 +141,7 @@ fn first_match(
             if before.is_some_and(|before| before <= event.sequence) {
                 return Ok(None);
             }
+            let event = replay::seen(tx, event)?;
             if !wait.matches(&event) {
                 continue;
             }
@@ -203,7 +206,13 @@ pub(crate) fn routed(
 /// [`StoreError`].
 pub(crate) fn waited_for(tx: &mut dyn Snapshot, event: &Event) -> Result<Option<Wait>, StoreError> {
     let Some(key) = &event.key else { return Ok(None) };
-    let Some(work) = tx.key_owner(key)? else { return Ok(None) };
+    let Some(owner) = tx.key_owner(key)? else { return Ok(None) };
+    let newest = match tx.active_wait(owner)? {
+        // The owner of a plain key has ended when another Work goes on with it.
+        None => newest_after(tx, owner)?,
+        Some(_waits) => None,
+    };
+    let work = newest.map_or(owner, |newest| newest.work);
     Ok(tx.active_wait(work)?.filter(|wait| wait.matches(event)))
 }
 
@@ -223,7 +232,8 @@ fn first_unrouted(tx: &mut dyn Snapshot, wait: &Wait) -> Result<Option<(Sequence
         // What stands in a lane is live, and bounded by what arrives while nobody routes.
         let until = first.map_or(Sequence::from_number(i64::MAX), |(sequence, _lane)| sequence);
         for sequence in tx.unrouted_in_lane(lane, until, u32::MAX)? {
-            if tx.event_at(sequence)?.is_some_and(|event| wait.matches(&event)) {
+            let Some(event) = tx.event_at(sequence)? else { continue };
+            if wait.matches(&replay::seen(tx, event)?) {
                 first = Some((sequence, lane));
                 break;
             }

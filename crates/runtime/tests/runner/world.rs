@@ -11,12 +11,12 @@ use domain::event::{Event, Key, Payload};
 use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, WorkId};
 use domain::outcome::{Outcome, TurnResult};
-use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, Match};
+use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, End, Match};
 use domain::scope::{Binding, EffectiveScope, Route, SecretRef, Settings};
 use domain::store::{EventFilter, ExecutionFilter, Store, StoreError, WaitFilter};
 use domain::text::{
-    BindingName, Code, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
-    SourceName, WorkKind,
+    BindingName, Code, ConcurrencyKey, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName,
+    RouteName, ScopeName, SourceName, WorkKind,
 };
 use domain::time::{Clock, Timestamp};
 use domain::wait::{Registration, Wait};
@@ -83,6 +83,7 @@ struct DoubleState {
     never_stop: BTreeSet<ExecutionId>,
     stops_hang: bool,
     run_fault: Option<RunFault>,
+    written: u64,
     resumes: bool,
 }
 
@@ -145,6 +146,11 @@ impl Double {
     /// Makes every further run go wrong before it begins, or none.
     pub(super) fn on_run(&self, fault: Option<RunFault>) {
         self.state.lock().unwrap().run_fault = fault;
+    }
+
+    /// How many bytes every run has written.
+    pub(super) fn write(&self, bytes: u64) {
+        self.state.lock().unwrap().written = bytes;
     }
 
     /// Lets attempts go on from their Waits, or has the next attempt do it.
@@ -256,7 +262,8 @@ impl Executor for Double {
     }
 
     fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>> {
-        Box::pin(async move { Ok(Log { from: 0, bytes: request.execution.to_string().into(), size: 0 }) })
+        let size = self.state.lock().unwrap().written;
+        Box::pin(async move { Ok(Log { from: 0, bytes: request.execution.to_string().into(), size }) })
     }
 
     fn artifact(&self, _execution: ExecutionId, _path: &str) -> Option<std::path::PathBuf> {
@@ -277,6 +284,8 @@ struct ToldRoute {
     only: Option<String>,
     /// The key that an announcement leads to.
     other: Option<String>,
+    /// After which ends it goes on with a new Work.
+    reopens: Vec<End>,
     /// Whether each announcement leads to one of two keys, in turn.
     ping: bool,
 }
@@ -292,7 +301,9 @@ impl Handler for Told {
         let only = config["only"].as_str().map(str::to_owned);
         let other = config["other"].as_str().map(str::to_owned);
         let ping = config["ping"] == true;
-        Ok(Box::new(ToldRoute { types, looks: config["looks"] == true, only, other, ping }))
+        let reopens = config["reopens"].as_array().cloned().unwrap_or_default();
+        let reopens = reopens.into_iter().map(|end| serde_json::from_value(end).unwrap()).collect();
+        Ok(Box::new(ToldRoute { reopens, types, looks: config["looks"] == true, only, other, ping }))
     }
 }
 
@@ -347,11 +358,12 @@ impl PreparedRoute for ToldRoute {
             }
             keys.extend(says["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(key));
             let kind = WorkKind::known("told");
+            let concurrency = says["alone"].as_str().map(ConcurrencyKey::known);
             let lifecycle = if says["once"] == true { Lifecycle::Once } else { Lifecycle::Standing };
             Ok(if says["fresh"] == true {
-                Some(Match::Fresh { kind, lifecycle: Lifecycle::Once, keys })
+                Some(Match::Fresh { kind, lifecycle: Lifecycle::Once, keys, concurrency })
             } else if !keys.is_empty() {
-                Some(Match::Attach { keys, kind, lifecycle })
+                Some(Match::Attach { keys, kind, lifecycle, concurrency, reopens: self.reopens.clone() })
             } else if input.event.work.is_some() {
                 Some(Match::Addressed)
             } else {
@@ -402,6 +414,8 @@ pub(super) fn scope(policy: ActivePolicy, concurrency: u32) -> EffectiveScope {
         config: Value::Null,
         resource: None,
         timeout_seconds: None,
+        inactivity_seconds: None,
+        retry: None,
         secrets: BTreeMap::new(),
         declared_in: name.clone(),
     };
@@ -437,6 +451,8 @@ pub(super) struct World {
     pub(super) executor: Arc<Double>,
     pub(super) clock: Arc<HandClock>,
     pub(super) secrets: Arc<Secrets>,
+    /// Whether it takes the loops, or renews what it has of them, before it steps.
+    pub(super) claims: bool,
     texts: Texts,
 }
 
@@ -485,7 +501,7 @@ impl World {
         let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]);
         let (runtime, stages) = Runtime::new(store, registry, options);
         runtime.prepare().await.unwrap();
-        Self { runtime, stages, executor, clock, secrets, texts }
+        Self { runtime, stages, executor, clock, secrets, claims: false, texts }
     }
 
     pub(super) fn texts(&self) -> Texts {
@@ -493,8 +509,13 @@ impl World {
     }
 
     pub(super) async fn apply(&mut self, scope: EffectiveScope) {
+        self.apply_all(vec![scope]).await;
+    }
+
+    pub(super) async fn apply_all(&mut self, scopes: Vec<EffectiveScope>) {
+        self.claim().await;
         let text = format!("text {}", self.texts.lock().unwrap().len());
-        let scopes = Scopes::from([(scope.name.clone(), Arc::new(scope))]);
+        let scopes: Scopes = scopes.into_iter().map(|scope| (scope.name.clone(), Arc::new(scope))).collect();
         self.texts.lock().unwrap().insert(text.clone(), scopes);
         self.runtime.apply(text, String::new()).await.unwrap();
     }
@@ -535,8 +556,15 @@ impl World {
         }
     }
 
+    async fn claim(&self) {
+        if self.claims {
+            self.runtime.claim_loops().await.unwrap();
+        }
+    }
+
     /// Steps every stage until none has anything to do now.
     pub(super) async fn run(&mut self) {
+        self.claim().await;
         loop {
             let mut moved = false;
             moved |= self.stages.route.step().await.unwrap() == Progress::Advanced;
@@ -567,6 +595,7 @@ impl World {
 
     /// Routes what is accepted and starts nothing.
     pub(super) async fn stages_route_only(&mut self) {
+        self.claim().await;
         while self.stages.route.step().await.unwrap() == Progress::Advanced {}
     }
 

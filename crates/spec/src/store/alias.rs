@@ -112,10 +112,8 @@ pub async fn subscriptions_end_with_their_work(driver: &impl StoreDriver) {
     assert!(of(2).await.is_empty());
     let ended = read(store, |snapshot| snapshot.subscription(&SubscriptionId::known("b"))).await;
     assert_eq!(ended.unwrap().ended_at, Some(second(7)));
-    let left = read(store, |snapshot| {
-        snapshot.subscriptions_on(&key("pr/1"), Sequence::from_number(99), 9)
-    })
-    .await;
+    let left =
+        read(store, |snapshot| snapshot.subscriptions_on(&key("pr/1"), Sequence::from_number(99), 9)).await;
     assert_eq!(ids(&left), ["a", "d"]);
 }
 

@@ -6,7 +6,7 @@ use domain::store::GenerationRow;
 use super::StoreDriver;
 use super::sample::{conflicts, read, second, write};
 
-fn generation(number: i64) -> GenerationRow {
+pub(super) fn generation(number: i64) -> GenerationRow {
     GenerationRow {
         number: Generation::from_number(number),
         body: format!("# {number} “é” 🦀\n[scope.main]\n\tsecret = \"env:TOKEN\" # it's $1 ?1 %\n"),

@@ -153,6 +153,7 @@ pub(super) fn work(number: i64) -> Work {
         attempts: 0,
         created_at: second(number),
         ended_at: None,
+        concurrency: None,
     }
 }
 

@@ -6,7 +6,7 @@ use domain::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use domain::input::Input;
 use domain::retry::{Eligibility, Exhaustion};
 use domain::store::{StoreError, Tx};
-use domain::text::{ExternalId, ScopeName, SourceName, WorkKind};
+use domain::text::{ConcurrencyKey, ExternalId, ScopeName, SourceName, WorkKind};
 use domain::work::{Hold, HoldReason, Lifecycle, Queue, Work, WorkState};
 
 use super::StoreDriver;
@@ -36,6 +36,11 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         Work { lifecycle: Lifecycle::RunOnce, kind: WorkKind::known("schedule.job"), ..work(0) },
         blocked(Blocker::ScopeFull(main_scope())),
         blocked(Blocker::ScopeDisabled(ScopeName::known("team/eng"))),
+        blocked(Blocker::ScopePaused(main_scope())),
+        Work {
+            concurrency: Some(ConcurrencyKey::known("deploy “é”: 1")),
+            ..blocked(Blocker::Concurrency(main_scope(), ConcurrencyKey::known("deploy “é”: 1")))
+        },
         blocked(Blocker::Unconfigured(main_scope())),
         Work {
             failures: 1,

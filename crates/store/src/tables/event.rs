@@ -33,10 +33,12 @@ static OF_KEY: Sql = Sql::new(
     "event",
     select!(" WHERE key_source = $1 AND key_external_id = $2 AND sequence > $3 ORDER BY sequence LIMIT $4"),
 );
-static AFTER: Sql = Sql::new(
-    "read Events in order",
+static AFTER: Sql =
+    Sql::new("read Events in order", "event", select!(" WHERE sequence > $1 ORDER BY sequence LIMIT $2"));
+static REPLAYS: Sql = Sql::new(
+    "read replays of an Event",
     "event",
-    select!(" WHERE sequence > $1 ORDER BY sequence LIMIT $2"),
+    select!(" WHERE parent = $1 AND event_type = 'core.replay.requested' ORDER BY sequence LIMIT $2"),
 );
 static IDS: Sql = Sql::new(
     "list ids of Events",
@@ -174,6 +176,10 @@ impl EventReads for Transaction<'_> {
         self.db.many(&OF_KEY, &[source, id, int(after.number()), limit(rows)], decode)
     }
 
+    fn replays_of(&mut self, id: EventId, rows: u32) -> Result<Vec<Event>, StoreError> {
+        self.db.many(&REPLAYS, &[int(id.number()), limit(rows)], decode)
+    }
+
     fn event_ids(&mut self, low: EventId, high: EventId, rows: u32) -> Result<Vec<EventId>, StoreError> {
         let values = [int(low.number()), int(high.number()), limit(rows)];
         self.db.many(&IDS, &values, |columns| columns.int().map(EventId::from_number))
@@ -225,11 +231,12 @@ impl EventWrites for Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::OF_KEY;
+    use super::{OF_KEY, REPLAYS};
     use crate::tables::plan::assert_uses;
 
     #[test]
-    fn what_a_key_had_before_costs_nothing() {
+    fn what_an_event_has_nothing_to_do_with_costs_nothing() {
+        assert_uses(&REPLAYS, "event_replay");
         assert_uses(&OF_KEY, "event_key");
     }
 }

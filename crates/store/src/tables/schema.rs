@@ -118,6 +118,8 @@ const FIRST: &[&str] = &[
     "CREATE INDEX event_key ON event (key_source, key_external_id, sequence) WHERE key_source IS NOT NULL",
     // The history of a Work before routing. Only addressed Events pay.
     "CREATE INDEX event_work ON event (work, sequence) WHERE work IS NOT NULL",
+    // What an operator had looked at again. Only replays pay.
+    "CREATE INDEX event_replay ON event (parent, sequence) WHERE event_type = 'core.replay.requested'",
     // Apart from the Event, so that coordination never reads past a mebibyte and retention deletes a row.
     "CREATE TABLE payload (sequence {int} PRIMARY KEY, body {blob} NOT NULL) {table}",
     "CREATE TABLE redelivery (
@@ -176,6 +178,7 @@ const FIRST: &[&str] = &[
         scope {text} NOT NULL,
         kind {text} NOT NULL,
         lifecycle {int} NOT NULL CHECK (lifecycle BETWEEN 0 AND 2),
+        concurrency {text},
         state {int} NOT NULL CHECK (state BETWEEN 0 AND 5),
         execution {int},
         queue {int} NOT NULL CHECK (queue BETWEEN 0 AND 2),
@@ -211,6 +214,17 @@ const FIRST: &[&str] = &[
     "CREATE INDEX work_held ON work (held_at, id) WHERE held_at IS NOT NULL",
     // Lists by scope, newest first. Updates never touch it.
     "CREATE INDEX work_scope ON work (scope, id)",
+    // Works that share a concurrency key: the belt is that a second one cannot be written as running. Others do not
+    // pay.
+    "CREATE UNIQUE INDEX work_concurrency ON work (concurrency, scope) WHERE concurrency IS NOT NULL AND state = 1",
+    // A row for each Work that succeeds one which has ended. The belt: a second successor cannot be written.
+    "CREATE TABLE succession (
+        work {int} PRIMARY KEY,
+        predecessor {int} NOT NULL UNIQUE,
+        first {int} NOT NULL,
+        generation {int} NOT NULL CHECK (generation > 1)
+    ) {table}",
+    "CREATE UNIQUE INDEX succession_line ON succession (first, generation)",
     "CREATE TABLE work_key (
         source {text} NOT NULL,
         external_id {text} NOT NULL,
@@ -358,6 +372,8 @@ const FIRST: &[&str] = &[
         digest {text} NOT NULL,
         applied_at {int} NOT NULL
     ) {table}",
+    // What an operator has paused, beside what is configured. Rows are few.
+    "CREATE TABLE scope_pause (scope {text} PRIMARY KEY, since {int} NOT NULL) {clustered}",
     "CREATE TABLE token (
         digest {text} PRIMARY KEY,
         label {text} NOT NULL,

@@ -6,7 +6,7 @@ use domain::feed::Change;
 use domain::id::{ExecutionId, Revision, Sequence, WorkId};
 use domain::input::Input;
 use domain::store::{StoreError, WorkFilter, WorkReads, WorkWrites};
-use domain::text::ScopeName;
+use domain::text::{ConcurrencyKey, ScopeName};
 use domain::work::{Queue, Work, WorkState};
 
 use super::code;
@@ -20,7 +20,7 @@ macro_rules! select {
         concat!(
             "SELECT id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures, ",
             "eligibility, failed, retry_at, next_trigger, wait, resumes, hold, hold_reason, held_at, revision, ",
-            "attempts, created_at, ended_at FROM work",
+            "attempts, created_at, ended_at, concurrency FROM work",
             $rest
         )
     };
@@ -83,9 +83,9 @@ static INSERT: Sql = Sql::new(
     "work",
     "INSERT INTO work (id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures,
         eligibility, failed, retry_at, next_trigger, wait, resumes, hold, hold_reason, held_at, revision,
-        attempts, created_at, ended_at)
+        attempts, created_at, ended_at, concurrency)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23)
+        $22, $23, $24)
      ON CONFLICT (id) DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -169,6 +169,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
         attempts: columns.int()?,
         created_at: columns.time()?,
         ended_at: columns.maybe_time()?,
+        concurrency: columns.maybe_text()?,
     };
     work.check();
     Ok(work)
@@ -351,6 +352,7 @@ impl WorkWrites for Transaction<'_> {
                 int(work.attempts),
                 time(work.created_at),
                 maybe_time(work.ended_at),
+                maybe_text(work.concurrency.as_ref().map(ConcurrencyKey::as_str)),
             ],
             1,
         )?;

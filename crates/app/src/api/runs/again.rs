@@ -118,8 +118,9 @@ impl Again {
 /// accepted before.
 pub(crate) async fn again(daemon: &Arc<Daemon>, asked: Asked) -> Answer {
     let id = asked.id().to_owned();
+    let header = events::idempotency_key(&asked.parts)?;
     let body: AgainBody = asked.json_or_empty().await?;
-    let delivery_id = body.delivery_id.as_deref().map(DeliveryId::new).transpose()?;
+    let delivery_id = body.delivery_id.as_deref().map(DeliveryId::new).transpose()?.or(header);
     let delivery_id = delivery_id.unwrap_or_else(|| Again::fresh_delivery_id(daemon));
     let accepted = Again::of(daemon, &id).await?.send(daemon, delivery_id).await?;
     let mut response = json(&accepted);

@@ -126,6 +126,33 @@ async fn opened(daemon: &TestDaemon) -> String {
     sessions(daemon).await[0]["id"].as_str().unwrap().to_owned()
 }
 
+/// Asks what an operator does to a Work that has ended, to a scope and to an Event; which of the interface that was.
+async fn controls(daemon: &TestDaemon, event: &str, work: &str) -> Vec<(&'static str, &'static str)> {
+    let mut seen = Vec::new();
+    let reply = daemon.post(&format!("/v1/work/{work}/retry"), &json!({})).await;
+    assert_eq!(reply.status, 409, "{}", reply.text());
+    conforms(&reply, "post", "/v1/work/{id}/retry");
+    seen.push(("post", "/v1/work/{id}/retry"));
+    let reply = daemon.post(&format!("/v1/work/{work}/release"), &json!({})).await;
+    assert_eq!(reply.status, 409, "{}", reply.text());
+    conforms(&reply, "post", "/v1/work/{id}/release");
+    seen.push(("post", "/v1/work/{id}/release"));
+    for (verb, path) in [("pause", "/v1/scopes/{name}/pause"), ("resume", "/v1/scopes/{name}/resume")] {
+        let reply = daemon.post(&format!("/v1/scopes/main/{verb}"), &json!({})).await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        conforms(&reply, "post", path);
+        seen.push(("post", path));
+    }
+    let replay = format!("/v1/events/{event}/replay");
+    for status in [202, 200] {
+        let reply = daemon.post(&replay, &json!({ "delivery_id": "replayed" })).await;
+        assert_eq!(reply.status, status, "{}", reply.text());
+        conforms(&reply, "post", "/v1/events/{id}/replay");
+    }
+    seen.push(("post", "/v1/events/{id}/replay"));
+    seen
+}
+
 #[tokio::test]
 async fn every_answer_of_a_session_is_as_the_document_says() {
     let daemon = TestDaemon::start().await;
@@ -169,14 +196,7 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
         conforms(&reply, "post", "/v1/runs/{id}/again");
     }
     seen.insert(("post", "/v1/runs/{id}/again"));
-    let reply = daemon.post(&format!("/v1/work/{work}/retry"), &json!({})).await;
-    assert_eq!(reply.status, 409, "{}", reply.text());
-    conforms(&reply, "post", "/v1/work/{id}/retry");
-    seen.insert(("post", "/v1/work/{id}/retry"));
-    let reply = daemon.post(&format!("/v1/work/{work}/release"), &json!({})).await;
-    assert_eq!(reply.status, 409, "{}", reply.text());
-    conforms(&reply, "post", "/v1/work/{id}/release");
-    seen.insert(("post", "/v1/work/{id}/release"));
+    seen.extend(controls(&daemon, &event, &work).await);
     seen.extend([
         ("post", "/v1/events/explain"),
         ("post", "/v1/config/apply"),

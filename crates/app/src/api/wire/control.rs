@@ -74,7 +74,7 @@ pub(crate) struct AskedBody {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgainBody {
-    /// The idempotency key of the new Event; a fresh one when absent.
+    /// The idempotency key of the new Event; the `Idempotency-Key` header when absent, else a fresh one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) delivery_id: Option<String>,
 }

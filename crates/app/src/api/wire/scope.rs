@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::PauseBody;
+
 /// A scope's place in the tree.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ScopeLineBody {
@@ -14,6 +16,9 @@ pub(crate) struct ScopeLineBody {
     pub(crate) depth: usize,
     /// The scope that is disabled, when it or one that it inherits from is.
     pub(crate) disabled_by: Option<String>,
+    /// The pause that keeps it from starting anything, its own or that of a scope that it descends from.
+    #[serde(default)]
+    pub(crate) paused: Option<PauseBody>,
 }
 
 /// A scope with everything that holds in it.
@@ -23,6 +28,9 @@ pub(crate) struct ScopeBody {
     pub(crate) parent: Option<String>,
     /// The scope that is disabled, when it or one that it inherits from is.
     pub(crate) disabled_by: Option<String>,
+    /// The pause that keeps it from starting anything, its own or that of a scope that it descends from.
+    #[serde(default)]
+    pub(crate) paused: Option<PauseBody>,
     /// In the order in which they are asked.
     pub(crate) routes: Vec<RouteBody>,
     pub(crate) bindings: Vec<BindingBody>,
@@ -66,10 +74,25 @@ pub(crate) struct BindingBody {
     pub(crate) timeout_seconds: u32,
     /// Whether the binding says so itself; else the scope does.
     pub(crate) own_timeout: bool,
+    /// The longest an attempt may write nothing; none when it may be quiet.
+    #[serde(default)]
+    pub(crate) inactivity_seconds: Option<u32>,
+    /// How its failed attempts are tried again, where it says so itself.
+    #[serde(default)]
+    pub(crate) retry: Option<OwnRetryBody>,
     /// The secrets that its attempts get.
     pub(crate) secrets: Vec<VariableBody>,
     /// The scope that declares it.
     pub(crate) declared_in: String,
+}
+
+/// How a binding's failed attempts are tried again.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct OwnRetryBody {
+    /// How many attempts there may be in a row, the first included.
+    pub(crate) attempts: u32,
+    /// The wait after the first failure.
+    pub(crate) backoff_seconds: u64,
 }
 
 /// A variable that holds a secret.

@@ -66,6 +66,9 @@ fn print(scope: &ScopeWords, context: &Context) -> Result<(), Stop> {
     if let Some(disabled) = &scope.disabled {
         out.sentence(disabled)?;
     }
+    if let Some(paused) = &scope.paused {
+        out.sentence(paused)?;
+    }
     print_parts("route", &scope.routes, context)?;
     print_parts("binding", &scope.bindings, context)?;
     print_parts("entry", &scope.entries, context)?;

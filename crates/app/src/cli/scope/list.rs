@@ -7,7 +7,7 @@ use domain::config::resolve;
 use domain::scope::EffectiveScope;
 use serde::Serialize;
 
-use crate::api::wire::{ConfigBody, Page};
+use crate::api::wire::{ConfigBody, Page, PauseBody, ScopeLineBody};
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};
@@ -28,6 +28,8 @@ struct ScopeBody {
     name: String,
     parent: Option<String>,
     disabled: bool,
+    /// The pause that keeps it from starting anything.
+    paused: Option<PauseBody>,
     concurrency: u32,
     timeout_seconds: u32,
     /// In the order in which they are asked.
@@ -49,18 +51,20 @@ pub(crate) async fn list(_args: &ListArgs, context: &Context) -> Result<Exit, St
         let detail = "the configuration in force is not understood; the daemon may be of another version";
         Failure::new(Exit::FAILED, ErrorCode::UnexpectedAnswer, detail)
     })?;
-    let page = Page { items: scopes.values().map(|scope| shown(scope)).collect(), next: None };
+    let page = Page { items: scopes.values().map(|scope| shown(scope, &body.tree)).collect(), next: None };
     let nothing =
         "No scope is configured. Write one into the configuration file, then `open-conduit config apply`.";
     paging::print(context, &page, table, nothing)?;
     Ok(Exit::DONE)
 }
 
-fn shown(scope: &EffectiveScope) -> ScopeBody {
+fn shown(scope: &EffectiveScope, tree: &[ScopeLineBody]) -> ScopeBody {
+    let line = tree.iter().find(|line| line.name == scope.name.as_str());
     ScopeBody {
         name: scope.name.to_string(),
         parent: scope.lineage.iter().rev().nth(1).map(ToString::to_string),
         disabled: scope.disabled,
+        paused: line.and_then(|line| line.paused.clone()),
         concurrency: scope.settings.concurrency,
         timeout_seconds: scope.settings.timeout_seconds,
         routes: scope.routes.iter().map(|route| route.name.to_string()).collect(),
@@ -72,7 +76,12 @@ fn shown(scope: &EffectiveScope) -> ScopeBody {
 fn table(scopes: &[ScopeBody]) -> Table {
     let mut table = Table::new(&["scope", "parent", "at once", "timeout", "routes", "bindings", "entries"]);
     for scope in scopes {
-        let name = if scope.disabled { format!("{} (disabled)", scope.name) } else { scope.name.clone() };
+        let name = match (scope.disabled, &scope.paused) {
+            (true, _) => format!("{} (disabled)", scope.name),
+            (false, Some(pause)) if pause.scope == scope.name => format!("{} (paused)", scope.name),
+            (false, Some(pause)) => format!("{} (paused by {})", scope.name, pause.scope),
+            (false, None) => scope.name.clone(),
+        };
         table.row([
             name.into(),
             Word::from(scope.parent.as_deref().unwrap_or("")),

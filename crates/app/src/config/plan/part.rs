@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Binding, Entry, Route};
+use crate::config::model::Retry;
 
 /// A line of a list that is inherited by name.
 pub(super) trait Part {
@@ -107,6 +108,22 @@ impl Part for Binding {
             words.push(match self.timeout_seconds {
                 Some(seconds) => format!("now has a timeout of {seconds} s"),
                 None => "now has the scope's timeout".to_owned(),
+            });
+        }
+        if before.inactivity_seconds != self.inactivity_seconds {
+            words.push(match self.inactivity_seconds {
+                Some(0) => "may now be quiet for as long as it runs".to_owned(),
+                Some(seconds) => format!("may now be quiet for {seconds} s"),
+                None => "may now be quiet for as long as the scope allows".to_owned(),
+            });
+        }
+        if before.retry != self.retry {
+            words.push(match &self.retry {
+                Some(Retry { attempts, backoff: Some(backoff) }) => {
+                    format!("is now tried {attempts} times in a row, with a wait of {backoff} at first")
+                }
+                Some(Retry { attempts, backoff: None }) => format!("is now tried {attempts} times in a row"),
+                None => "is now tried again as the scope says".to_owned(),
             });
         }
         if before.secrets != self.secrets {

@@ -63,6 +63,8 @@ fn binding(text: &BindingText) -> Result<Item<domain::text::BindingName, Binding
         config: json!({ "label": text.label }),
         resource: None,
         timeout_seconds: None,
+        inactivity_seconds: None,
+        retry: None,
         secrets: BTreeMap::new(),
     }))
 }

@@ -16,10 +16,12 @@ use domain::store::Store;
 use domain::text::SubscriptionId;
 use extension::{BoxFuture, Executor, Handler, Recovery, Secret, SecretError};
 use runtime::{
-    AcceptError, ControlError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages, SubscribeError,
+    AcceptError, ControlError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
+    SubscribeError,
 };
 use spec::driver::{
-    Answer, AttemptState, Command, Delivery, Driver, Found, ScopeText, Snapshot, Subscription, TurnEnd, TurnOutcome, Wish,
+    Answer, AttemptState, Command, Delivery, Driver, Found, ScopeText, Snapshot, Subscription, TurnEnd,
+    TurnOutcome,
 };
 use store::{Host, Location};
 
@@ -240,9 +242,6 @@ async fn subscribe(runtime: &Runtime, subscription: &Subscription) -> Answer {
 }
 
 async fn accept(runtime: &Runtime, delivery: &Delivery) -> Answer {
-    if let Wish::Successor { .. } = delivery.wish {
-        return Answer::Lacking("successors");
-    }
     let origin = match delivery.parent {
         None => Origin::Root,
         Some(parent) => Origin::Derived { parent, emitted_by: delivery.emitted_by },

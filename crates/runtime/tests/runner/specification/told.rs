@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use domain::event::Key;
 use domain::id::EventId;
-use domain::route::Match;
+use domain::route::{End, Match};
+use domain::succession::plain_keys;
 use domain::text::{Code, EventType, HandlerName, RouteName, WorkKind};
 use domain::work::Lifecycle;
 use extension::{BoxFuture, ConfigProblem, Handler, HandlerError, PreparedRoute, RouteInput};
@@ -110,19 +111,31 @@ impl PreparedRoute for ToldRoute {
                 let code = Code::known("told_to_drop");
                 return Ok(Some(Match::Drop { code, reason: "the case says so".to_owned() }));
             }
-            let kind = WorkKind::known("told");
             let lifecycle: Lifecycle = serde_json::from_value(says["lifecycle"].clone()).unwrap();
             let keys: Vec<Key> = serde_json::from_value(says["keys"].clone()).unwrap();
             Ok(match says["wish"].as_str().expect("a payload of the cases has a wish") {
                 "usual" => match (&input.event.key, input.event.work) {
-                    (Some(key), _) => Some(Match::Attach { keys: vec![key.clone()], kind, lifecycle }),
+                    (Some(key), _) => Some(attach(vec![key.clone()], lifecycle, Vec::new())),
                     (None, Some(_work)) => Some(Match::Addressed),
                     (None, None) => None,
                 },
-                "keys" => Some(Match::Attach { keys, kind, lifecycle }),
-                "fresh" => Some(Match::Fresh { kind, lifecycle, keys }),
+                "keys" => Some(attach(keys, lifecycle, Vec::new())),
+                // The runtime makes the generation of a plain key itself.
+                "successor" => {
+                    let ends = vec![End::Completed, End::Failed, End::Cancelled];
+                    Some(attach(plain_keys(&keys), lifecycle, ends))
+                }
+                "fresh" => Some(Match::Fresh { kind: kind(), lifecycle, keys, concurrency: None }),
                 wish => panic!("no such wish: {wish}"),
             })
         })
     }
+}
+
+fn kind() -> WorkKind {
+    WorkKind::known("told")
+}
+
+fn attach(keys: Vec<Key>, lifecycle: Lifecycle, reopens: Vec<End>) -> Match {
+    Match::Attach { keys, kind: kind(), lifecycle, concurrency: None, reopens }
 }
