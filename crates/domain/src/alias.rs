@@ -46,7 +46,7 @@ pub struct Subscribe {
 pub struct SubscribeFacts {
     /// The dependent Work, when it exists.
     pub work: Option<Work>,
-    /// What it waits for now.
+    /// What it waits for at this moment.
     pub wait: Option<WaitId>,
     /// Who owns the key that its aliases are to carry.
     pub own: Option<WorkId>,

@@ -1,19 +1,17 @@
 /// Every file of cases.
-const FILES: [&str; 18] = [
+const FILES: [&str; 16] = [
     include_str!("access.rs"),
-    include_str!("alias.rs"),
     include_str!("config.rs"),
     include_str!("durability.rs"),
     include_str!("event.rs"),
     include_str!("execution.rs"),
     include_str!("feed.rs"),
+    include_str!("intent.rs"),
     include_str!("kv.rs"),
     include_str!("listing.rs"),
     include_str!("ownership.rs"),
-    include_str!("pause.rs"),
     include_str!("route.rs"),
     include_str!("start.rs"),
-    include_str!("succession.rs"),
     include_str!("timer.rs"),
     include_str!("transaction.rs"),
     include_str!("wait.rs"),
