@@ -18,6 +18,7 @@ pub(crate) mod schema;
 pub(crate) mod listen;
 pub(crate) mod lower;
 pub(crate) mod registry;
+mod control;
 pub(crate) mod canonical;
 pub(crate) mod plan;
 pub(crate) mod secrets;
@@ -92,6 +93,9 @@ pub(crate) fn load_model(model: Model, registry: &dyn Registered) -> Result<Load
             |found: Vec<domain::config::Problem>| problems.extend(found.into_iter().map(Problem::from));
         resolve(configuration).map_err(found).ok()
     });
+    if let Some(scopes) = &scopes {
+        problems.extend(control::check(&model, scopes, registry));
+    }
     match scopes {
         Some(scopes) if problems.is_empty() => Ok(Loaded { model, scopes }),
         Some(_) | None => Err(problems),

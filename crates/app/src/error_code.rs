@@ -33,6 +33,8 @@ pub(crate) enum ErrorCode {
     TerminalWork,
     WorkConflict,
     NotReplayable,
+    NoLiveRun,
+    UnsupportedControl,
     CausalRejected,
     ConfigConflict,
     Conflict,
@@ -72,7 +74,7 @@ pub(crate) enum ErrorCode {
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 57] = [
+    pub(crate) const ALL: [Self; 59] = [
         Self::BadRequest,
         Self::UnsupportedSpecversion,
         Self::Unauthorized,
@@ -96,6 +98,8 @@ impl ErrorCode {
         Self::TerminalWork,
         Self::WorkConflict,
         Self::NotReplayable,
+        Self::NoLiveRun,
+        Self::UnsupportedControl,
         Self::CausalRejected,
         Self::ConfigConflict,
         Self::Conflict,
@@ -158,6 +162,8 @@ impl ErrorCode {
             Self::TerminalWork => "terminal_work",
             Self::WorkConflict => "work_conflict",
             Self::NotReplayable => "not_replayable",
+            Self::NoLiveRun => "no_live_run",
+            Self::UnsupportedControl => "unsupported_control",
             Self::CausalRejected => "causal_rejected",
             Self::ConfigConflict => "config_conflict",
             Self::Conflict => "conflict",
@@ -222,6 +228,8 @@ impl ErrorCode {
             | Self::TerminalWork
             | Self::WorkConflict
             | Self::NotReplayable
+            | Self::NoLiveRun
+            | Self::UnsupportedControl
             | Self::CausalRejected
             | Self::ConfigConflict
             | Self::Conflict
@@ -281,6 +289,8 @@ impl ErrorCode {
             Self::TerminalWork => "The Work has ended",
             Self::WorkConflict => "The Work does not allow it now",
             Self::NotReplayable => "The Event cannot be looked at again",
+            Self::NoLiveRun => "No run is going on",
+            Self::UnsupportedControl => "The executor cannot do that",
             Self::CausalRejected => "The chain may not go further",
             Self::ConfigConflict => "Another configuration was applied",
             Self::Conflict => "Changed meanwhile",

@@ -30,6 +30,7 @@ mod explain;
 mod works;
 mod work;
 mod cancel;
+mod interrupt;
 mod config;
 mod apply;
 mod health;
@@ -115,6 +116,8 @@ async fn show(page: Page, visit: &Visit) -> Answer {
         Page::Again => Box::pin(again::send(visit)).await,
         Page::AskCancel => Box::pin(cancel::confirm(visit)).await,
         Page::Cancel => cancel::cancel(visit).await,
+        Page::AskInterrupt => Box::pin(interrupt::confirm(visit)).await,
+        Page::Interrupt => interrupt::interrupt(visit).await,
         Page::Retry => work::retry(visit).await,
         Page::Release => work::release(visit).await,
         Page::Config => Box::pin(config::show(visit)).await,

@@ -5,8 +5,9 @@
 //! daemon that is killed at any moment leaves one of two things behind: a launch that began nothing and never
 //! will, or a command with an identity that the next daemon can follow to the same end.
 //!
-//! The modules stand in the order a turn passes them: `config`, `environment` and `input` say what is run,
-//! `launch` starts a launcher from a `binary` and `reserve` does so ahead, `handle` is what the runtime keeps, `judge` reads the end, and
+//! The modules stand in the order a turn passes them: `config`, `environment` and `input` say what is run, `launch`
+//! starts a launcher from a `binary` and `reserve` does so ahead, `inbox` is how more reaches the command, `handle` is
+//! what the runtime keeps, `judge` reads the end, and
 //! `recovery` finds out after a crash. `root` knows where launches lie. The launcher, and what it shares with
 //! these, is a crate of its own.
 
@@ -16,8 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Epoch, ExecutionId, Executor, ExecutorName, Log,
-    LogRequest, PinError, Recovery, RunError, RunRequest, Segment, Stopped, TurnResult,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Epoch, EventId, ExecutionId, Executor, ExecutorName,
+    Injected, Injection, Log, LogRequest, PinError, Recovery, RunError, RunRequest, Segment, Stopped,
+    TurnResult,
 };
 use launcher::directory::{SegmentDirectory, open_plain};
 use launcher::process::{Identity, Machine};
@@ -27,6 +29,7 @@ use serde_json::Value;
 mod config;
 mod environment;
 mod input;
+mod inbox;
 mod root;
 mod binary;
 mod launch;
@@ -281,7 +284,7 @@ impl Executor for ShellExecutor {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true, resumes: false }
+        Capabilities { holds_until_pinned: true, inject: true, interrupt: true, resumes: false }
     }
 
     fn validate(&self, config: &Value, resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
@@ -324,6 +327,25 @@ impl Executor for ShellExecutor {
                 .map_err(io::Error::other)
                 .and_then(|stopped| stopped)
                 .unwrap_or_else(|error| Stopped::Unverifiable { reason: error.to_string() })
+        })
+    }
+
+    fn inject(&self, injection: Injection) -> BoxFuture<'_, Injected> {
+        let site = Arc::clone(&self.site);
+        Box::pin(async move {
+            let injected = tokio::task::spawn_blocking(move || site.inject(&injection)).await;
+            injected.map_err(io::Error::other).and_then(|injected| injected).unwrap_or_else(|error| {
+                Injected::Ambiguous { reason: format!("the inbox cannot be written: {error}") }
+            })
+        })
+    }
+
+    fn proof(&self, segment: Segment) -> BoxFuture<'_, Vec<EventId>> {
+        let site = Arc::clone(&self.site);
+        Box::pin(async move {
+            // What cannot be read proves nothing, and the next run is given it again.
+            let proof = tokio::task::spawn_blocking(move || site.proof(&segment)).await;
+            proof.map_err(io::Error::other).and_then(|proof| proof).unwrap_or_default()
         })
     }
 

@@ -9,6 +9,7 @@ mod shell {
     mod turn;
     mod binary;
     mod input;
+    mod inbox;
     mod result;
     mod redaction;
     mod tree;

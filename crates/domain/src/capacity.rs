@@ -27,7 +27,18 @@ pub enum Blocker {
     Exhausted(ScopeName),
     /// It is held, with a reason of its own, until an operator releases it.
     Held(ScopeName),
+    /// What its interrupted attempt had started has yet to stop.
+    Stopping(ScopeName),
+    /// A start gate is asked about its first attempt.
+    Asked(ScopeName),
+    /// What turns of the scope that run have reserved leaves nothing of a budget now.
+    Reserved(ScopeName),
+    /// The same of a budget over all scopes.
+    ReservedOverall,
 }
+
+/// The list of those that wait for a budget over all scopes. No scope's name is like that.
+const RESERVED_OVERALL: &str = "reserved:*";
 
 impl Blocker {
     /// Whether a configuration that is put in force may remove it. It may also move a scope out from under a pause.
@@ -38,8 +49,12 @@ impl Blocker {
             | Self::Concurrency(..)
             | Self::ScopeDisabled(_)
             | Self::ScopePaused(_)
-            | Self::Unconfigured(_) => true,
-            Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) => false,
+            | Self::Unconfigured(_)
+            | Self::Reserved(_)
+            | Self::ReservedOverall => true,
+            Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) | Self::Stopping(_) | Self::Asked(_) => {
+                false
+            }
         }
     }
 
@@ -48,6 +63,9 @@ impl Blocker {
     /// # Errors
     /// [`TextError`] when it is not one of ours.
     pub fn parse(text: &str) -> Result<Self, TextError> {
+        if text == RESERVED_OVERALL {
+            return Ok(Self::ReservedOverall);
+        }
         let unknown = TextError::Form { what: "a blocker", form: "a reason word, a colon and a scope" };
         let (word, scope) = text.split_once(':').ok_or(unknown.clone())?;
         if word == "concurrency" {
@@ -63,6 +81,9 @@ impl Blocker {
             "backoff" => Ok(Self::Backoff(scope)),
             "exhausted" => Ok(Self::Exhausted(scope)),
             "held" => Ok(Self::Held(scope)),
+            "stopping" => Ok(Self::Stopping(scope)),
+            "asked" => Ok(Self::Asked(scope)),
+            "reserved" => Ok(Self::Reserved(scope)),
             _ => Err(unknown),
         }
     }
@@ -79,6 +100,10 @@ impl fmt::Display for Blocker {
             Self::Backoff(scope) => write!(f, "backoff:{scope}"),
             Self::Exhausted(scope) => write!(f, "exhausted:{scope}"),
             Self::Held(scope) => write!(f, "held:{scope}"),
+            Self::Stopping(scope) => write!(f, "stopping:{scope}"),
+            Self::Asked(scope) => write!(f, "asked:{scope}"),
+            Self::Reserved(scope) => write!(f, "reserved:{scope}"),
+            Self::ReservedOverall => f.write_str(RESERVED_OVERALL),
         }
     }
 }
@@ -99,7 +124,11 @@ mod tests {
             Blocker::Unconfigured(scope.clone()),
             Blocker::Backoff(scope.clone()),
             Blocker::Exhausted(scope.clone()),
-            Blocker::Held(scope),
+            Blocker::Held(scope.clone()),
+            Blocker::Stopping(scope.clone()),
+            Blocker::Asked(scope.clone()),
+            Blocker::Reserved(scope),
+            Blocker::ReservedOverall,
         ] {
             assert_eq!(Blocker::parse(&blocker.to_string()).unwrap(), blocker);
         }

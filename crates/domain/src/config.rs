@@ -11,13 +11,15 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::retry::OwnRetry;
-use crate::route::ActivePolicy;
+use crate::route::{ActivePolicy, Fallbacks};
 use crate::scope::SecretRef;
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
 
 pub mod limits;
 mod secret;
+mod budget;
 mod lineage;
 mod resolve;
 #[cfg(test)]
@@ -55,6 +57,8 @@ pub struct ScopeConfig {
     pub secrets: BTreeMap<String, SecretRef>,
     /// Scopes that its Waits and aliases may read. Not inherited: each scope is given its own.
     pub read_scopes: Vec<ScopeName>,
+    /// Its budgets. They are inherited, and below it a limit can only be lowered.
+    pub budgets: Vec<Budget>,
 }
 
 impl ScopeConfig {
@@ -71,6 +75,7 @@ impl ScopeConfig {
             extensions: Vec::new(),
             secrets: BTreeMap::new(),
             read_scopes: Vec::new(),
+            budgets: Vec::new(),
         }
     }
 }
@@ -167,6 +172,8 @@ pub struct RouteConfig {
     pub binding: Option<BindingName>,
     /// What happens to a match while the Work runs.
     pub active_policy: ActivePolicy,
+    /// What takes its place.
+    pub fallbacks: Fallbacks,
     /// The handler's own configuration.
     pub config: Value,
 }

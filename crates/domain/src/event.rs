@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::budget;
 use crate::causal::Bounds;
 use crate::id::{EventId, ExecutionId, Sequence, WorkId};
 use crate::succession::WORK_CREATED;
@@ -64,9 +65,13 @@ pub struct Event {
 }
 
 impl Event {
-    /// Whether the runtime itself says it about an Execution or a new Work. It names a Work, and is addressed to none.
+    /// Whether the runtime itself says it about an Execution, a new Work or a budget. It names a Work, and is addressed
+    /// to none.
     pub fn is_announcement(&self) -> bool {
-        self.event_type.is_core() && (self.emitted_by.is_some() || self.event_type.as_str() == WORK_CREATED)
+        let is_said = self.emitted_by.is_some()
+            || self.event_type.as_str() == WORK_CREATED
+            || budget::is_event_of(&self.event_type);
+        self.event_type.is_core() && is_said
     }
 }
 

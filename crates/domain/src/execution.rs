@@ -10,6 +10,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Sequence, WorkId};
+use crate::intent::Controls;
 use crate::lease::{Fenced, Grant, Lease};
 use crate::outcome::Outcome;
 use crate::text::{BindingName, ExecutorName, ScopeName};
@@ -184,6 +185,8 @@ pub struct Execution {
     pub generation: Generation,
     /// What its active segments may take together.
     pub timeout: Duration,
+    /// What its executor can do to it while it runs.
+    pub controls: Controls,
     /// When that time is over, once it runs.
     pub deadline_at: Option<Timestamp>,
     /// What the executor started.
@@ -201,6 +204,8 @@ pub struct Execution {
     /// Whether it ended while what it had started may still run; the executor has yet to confirm that it
     /// stopped. Nothing it used may be used again before that.
     pub unstopped: bool,
+    /// The Event whose interruption ended it.
+    pub interrupted_by: Option<EventId>,
 }
 
 /// Why an Execution cannot be recovered now.
@@ -413,6 +418,19 @@ impl Execution {
         Ok(self)
     }
 
+    /// Takes all authority away and ends the Execution for an Event. Its Work goes on.
+    ///
+    /// # Errors
+    /// [`Fenced::Ended`] when it has ended, or its outcome is known: that stands.
+    pub fn interrupt(self, event: EventId, now: Timestamp) -> Result<Self, Fenced> {
+        if self.outcome.is_some() {
+            return Err(Fenced::Ended);
+        }
+        let mut ended = self.cancel(now)?;
+        ended.interrupted_by = Some(event);
+        Ok(ended)
+    }
+
     /// The grant of the lease in force.
     pub fn grant(&self) -> Option<Grant> {
         self.lease.map(|lease| Grant { owner: lease.owner, epoch: self.epoch })
@@ -445,6 +463,8 @@ impl Execution {
         assert_eq!(self.turn.number > 1, self.turn.resumed_by.is_some(), "{id}: a wake begins a later turn");
         assert!(!self.unstopped || self.state.is_terminal(), "{id}: only what ended can be left unstopped");
         assert!(!self.recovering || self.lease.is_some(), "{id}: recovery holds a lease");
+        let interrupted = self.interrupted_by.is_some();
+        assert!(!interrupted || self.state == ExecutionState::Cancelled, "{id}: an interruption cancels");
     }
 }
 

@@ -12,6 +12,7 @@ use crate::execution::{Execution, ExecutionState, Handle, Resumption, Turn};
 use crate::id::{
     Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Revision, Sequence, WaitId, WorkId,
 };
+use crate::intent::{self, Controls, Intent, IntentKind, IntentState};
 use crate::lease::{Grant, Lease};
 use crate::outcome::Outcome;
 use crate::retry::{Eligibility, Exhaustion};
@@ -44,6 +45,7 @@ pub(crate) fn work(state: WorkState, queue: Queue) -> Work {
         failures: 0,
         eligibility: Eligibility::Clear,
         hold: None,
+        let_through: false,
         revision: Revision::from_number(3),
         attempts: 1,
         created_at: before,
@@ -71,6 +73,7 @@ pub(crate) fn execution() -> Execution {
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,
         timeout: Duration::from_mins(1),
+        controls: Controls { inject: true, interrupt: true },
         deadline_at: None,
         handle: None,
         turn: Turn::first(EventId::from_number(1)),
@@ -79,6 +82,25 @@ pub(crate) fn execution() -> Execution {
         started_at: None,
         ended_at: None,
         unstopped: false,
+        interrupted_by: None,
+    }
+}
+
+/// An order to the live attempt, sent once unless it is pending.
+pub(crate) fn intent(kind: IntentKind, state: IntentState) -> Intent {
+    let pending = matches!(state, IntentState::Pending { .. });
+    Intent {
+        execution: LIVE,
+        sequence: Sequence::FIRST,
+        event: EventId::from_number(1),
+        work: WorkId::from_number(1),
+        kind,
+        epoch: Epoch::FIRST,
+        on_error: None,
+        state,
+        tries: u32::from(!pending),
+        created_at: Timestamp::from_micros(990_000_000),
+        reason: None,
     }
 }
 
@@ -138,8 +160,13 @@ fn show_work(work: &Work) -> String {
         Eligibility::Woken { resumes: None, .. } => ", woken",
         Eligibility::Woken { resumes: Some(_), .. } => ", woken to resume",
         Eligibility::Exhausted { .. } => ", exhausted",
+        Eligibility::Stopping { .. } => ", its last attempt is being stopped",
     };
-    let held = if work.hold.is_some() { ", held" } else { "" };
+    let held = match (&work.hold, work.let_through) {
+        (Some(_), _) => ", held",
+        (None, true) => ", let through",
+        (None, false) => "",
+    };
     let failures = if work.failures == 0 { String::new() } else { format!(", failures {}", work.failures) };
     format!(
         "{state} {queue}, revision {}, attempts {}{failures}{waits}{held}{queued}{ended}",
@@ -170,11 +197,16 @@ pub(crate) fn hold() -> Hold {
     Hold { because: HoldReason::WakeRefused, reason: "its chain is too deep".to_owned(), since: NOW }
 }
 
+/// A reason that is asked about at every start.
+pub(crate) fn spent() -> Hold {
+    Hold { because: HoldReason::Budget, reason: "its budget is used up".to_owned(), since: NOW }
+}
+
 const fn woken(resumes: Option<ExecutionId>) -> Eligibility {
     Eligibility::Woken { wait: WAIT, event: RETRY, resumes }
 }
 
-const WORK_COMMANDS: [Command<Work>; 22] = [
+const WORK_COMMANDS: [Command<Work>; 27] = [
     Command { name: "enqueue", apply: |work| words(work.enqueue(NOW)) },
     Command { name: "claim", apply: |work| words(work.claim(LIVE)).map(|(work, _attempt)| work) },
     Command {
@@ -222,7 +254,12 @@ const WORK_COMMANDS: [Command<Work>; 22] = [
     },
     Command { name: "resume", apply: |work| words(work.resume()).map(|(work, _execution)| work) },
     Command { name: "hold", apply: |work| words(work.hold(hold())) },
+    Command { name: "hold, budget", apply: |work| words(work.hold(spent())) },
+    Command { name: "lift, budget", apply: |work| words(work.lift(HoldReason::Budget, NOW)) },
     Command { name: "release", apply: |work| words(work.release(NOW)) },
+    Command { name: "interrupt, input", apply: |work| words(work.interrupt(LIVE, true, NOW)) },
+    Command { name: "interrupt, no input", apply: |work| words(work.interrupt(LIVE, false, NOW)) },
+    Command { name: "stopped", apply: |work| words(work.stopped(LIVE, NOW)) },
     Command { name: "cancel", apply: |work| words(work.cancel(NOW)) },
 ];
 
@@ -262,6 +299,20 @@ fn every_state_and_command_of_a_work() {
                 ..work(WorkState::Ready, Queue::Blocked(Blocker::Exhausted(ScopeName::known("main"))))
             },
         ),
+        (
+            "being stopped",
+            Work {
+                eligibility: Eligibility::Stopping { interrupted: LIVE },
+                ..work(WorkState::Ready, Queue::Idle)
+            },
+        ),
+        (
+            "being stopped, with input",
+            Work {
+                eligibility: Eligibility::Stopping { interrupted: LIVE },
+                ..work(WorkState::Ready, Queue::Blocked(Blocker::Stopping(ScopeName::known("main"))))
+            },
+        ),
         ("running", work(WorkState::Running { execution: LIVE }, Queue::Idle)),
         ("waiting", work(WorkState::Waiting { wait: WAIT }, Queue::Idle)),
         (
@@ -275,8 +326,10 @@ fn every_state_and_command_of_a_work() {
         ),
         (
             "woken, held",
-            Work { eligibility: woken(None), hold: Some(hold()), ..work(WorkState::Ready, held) },
+            Work { eligibility: woken(None), hold: Some(hold()), ..work(WorkState::Ready, held.clone()) },
         ),
+        ("held by a budget", Work { hold: Some(spent()), ..work(WorkState::Ready, held) }),
+        ("let through", Work { let_through: true, ..work(WorkState::Ready, Queue::Runnable) }),
         ("completed", work(WorkState::Completed, Queue::Idle)),
         ("failed", work(WorkState::Failed, Queue::Idle)),
         ("cancelled", work(WorkState::Cancelled, Queue::Idle)),
@@ -303,6 +356,7 @@ fn show_execution(execution: &Execution) -> String {
         (execution.deadline_at.is_some(), ", has a deadline"),
         (execution.ended_at == Some(NOW), ", ended now"),
         (execution.unstopped, ", unstopped"),
+        (execution.interrupted_by.is_some(), ", interrupted"),
     ] {
         text.push_str(if is_so { words } else { "" });
     }
@@ -313,7 +367,7 @@ fn show_execution(execution: &Execution) -> String {
 pub(crate) const RESUMPTION: Resumption =
     Resumption { winner: EventId::from_number(2), cause: EventId::from_number(3) };
 
-const EXECUTION_COMMANDS: [Command<Execution>; 14] = [
+const EXECUTION_COMMANDS: [Command<Execution>; 15] = [
     Command { name: "pin", apply: |execution| words(execution.pin(GRANT, handle(), NOW)) },
     Command { name: "renew", apply: |execution| words(execution.renew(GRANT, NOW)) },
     Command { name: "record", apply: |execution| words(execution.record(GRANT, Outcome::Handoff, NOW)) },
@@ -327,6 +381,10 @@ const EXECUTION_COMMANDS: [Command<Execution>; 14] = [
         apply: |execution| words(execution.recover(Incarnation::from_number(2), NOW)),
     },
     Command { name: "cancel", apply: |execution| words(execution.cancel(NOW)) },
+    Command {
+        name: "interrupt",
+        apply: |execution| words(execution.interrupt(EventId::from_number(9), NOW)),
+    },
     Command {
         name: "renew, stale epoch",
         apply: |execution| {
@@ -397,4 +455,55 @@ fn every_state_and_command_of_an_execution() {
         "execution",
         table(&states, &EXECUTION_COMMANDS, Execution::check, show_execution)
     );
+}
+
+fn show_intent(intent: &Intent) -> String {
+    let mut text = format!("{} {}, tries {}", intent.kind.as_str(), intent.state.as_str(), intent.tries);
+    if let Some(due_at) = intent.state.due_at() {
+        write!(text, ", due in {} ms", due_at.since(NOW).as_millis()).expect("a string takes every line");
+    }
+    text
+}
+
+const INTENT_COMMANDS: [Command<Intent>; 8] = [
+    Command { name: "dispatch", apply: |intent| words(intent.dispatch(NOW)) },
+    Command { name: "put off", apply: |intent| words(intent.put_off(NOW)) },
+    Command {
+        name: "answered, accepted",
+        apply: |intent| words(intent.answered(intent::Answer::Accepted, NOW)),
+    },
+    Command {
+        name: "answered, not accepting",
+        apply: |intent| words(intent.answered(intent::Answer::NotAccepting, NOW)),
+    },
+    Command {
+        name: "answered, ambiguous",
+        apply: |intent| words(intent.answered(intent::Answer::Ambiguous, NOW)),
+    },
+    Command { name: "consumed", apply: |intent| words(intent.consumed()) },
+    Command { name: "delivered", apply: |intent| words(intent.delivered()) },
+    Command { name: "stale", apply: |intent| words(intent.stale()) },
+];
+
+#[test]
+fn every_state_and_command_of_an_intent() {
+    use IntentKind::{Inject, Interrupt};
+    let states = [
+        ("inject, pending", intent(Inject, IntentState::Pending { due_at: NOW })),
+        ("inject, dispatched", intent(Inject, IntentState::Dispatched { due_at: NOW })),
+        ("inject, ambiguous", intent(Inject, IntentState::Ambiguous { due_at: NOW })),
+        ("inject, accepted", intent(Inject, IntentState::Accepted)),
+        ("inject, not accepting", intent(Inject, IntentState::NotAccepting)),
+        ("inject, fell back", intent(Inject, IntentState::FellBack)),
+        ("inject, consumed", intent(Inject, IntentState::Consumed)),
+        ("inject, stale", intent(Inject, IntentState::Stale)),
+        ("interrupt, pending", intent(Interrupt, IntentState::Pending { due_at: NOW })),
+        ("interrupt, dispatched", intent(Interrupt, IntentState::Dispatched { due_at: NOW })),
+        ("interrupt, ambiguous", intent(Interrupt, IntentState::Ambiguous { due_at: NOW })),
+        ("interrupt, accepted", intent(Interrupt, IntentState::Accepted)),
+        ("interrupt, not accepting", intent(Interrupt, IntentState::NotAccepting)),
+        ("interrupt, delivered", intent(Interrupt, IntentState::Delivered)),
+        ("interrupt, stale", intent(Interrupt, IntentState::Stale)),
+    ];
+    insta::assert_snapshot!("intent", table(&states, &INTENT_COMMANDS, Intent::check, show_intent));
 }

@@ -92,7 +92,8 @@ pub struct TurnResult {
     /// What it left behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
-    /// Events that it proves to have taken in besides those it was started with.
+    /// Events that it proves to have taken in besides those it was started with; at most
+    /// [`TurnResult::CONSUMED_MAX`] are kept. A proof counts only for what was injected into this attempt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consumed_inputs: Vec<EventId>,
     /// What it waits for. Only where the outcome is [`Outcome::Waiting`], which is refused without it.
@@ -103,6 +104,8 @@ pub struct TurnResult {
 impl TurnResult {
     /// The most bytes of a summary that are kept.
     pub const SUMMARY_BYTES_MAX: usize = 2000;
+    /// The most Events that one result may prove to have taken in; those behind them stay pending.
+    pub const CONSUMED_MAX: usize = 4096;
 
     /// A result that says only how the turn ended.
     pub const fn of(outcome: Outcome) -> Self {

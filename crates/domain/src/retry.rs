@@ -60,6 +60,12 @@ pub enum Eligibility {
         /// Why there is no further try.
         because: Exhaustion,
     },
+    /// Its last attempt was interrupted, and what that had started may still run. Input queues until it is
+    /// established that it does not, for nothing may start beside it.
+    Stopping {
+        /// The attempt that was interrupted.
+        interrupted: ExecutionId,
+    },
 }
 
 /// Why a Work is not tried again by itself.
@@ -86,14 +92,14 @@ impl Eligibility {
     pub const fn admits(self) -> bool {
         match self {
             Self::Clear | Self::Due { .. } | Self::Woken { .. } => true,
-            Self::Backoff { .. } | Self::Exhausted { .. } => false,
+            Self::Backoff { .. } | Self::Exhausted { .. } | Self::Stopping { .. } => false,
         }
     }
 
     /// The attempt that the next one repeats.
     pub const fn failed(self) -> Option<ExecutionId> {
         match self {
-            Self::Clear | Self::Woken { .. } => None,
+            Self::Clear | Self::Woken { .. } | Self::Stopping { .. } => None,
             Self::Backoff { failed, .. } | Self::Due { failed, .. } | Self::Exhausted { failed, .. } => {
                 Some(failed)
             }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::event::{Event, Key};
+use crate::execution::Execution;
 use crate::id::{EventId, Generation, Sequence, WorkId};
+use crate::intent::{ErrorFallback, IntentKind};
 use crate::succession::{self, Succession, TooLong};
 use crate::text::{BindingName, Code, ConcurrencyKey, RouteName, ScopeName, WorkKind};
 use crate::time::Timestamp;
@@ -19,6 +21,10 @@ use crate::work::{Lifecycle, Work, WorkState};
 pub enum ActivePolicy {
     /// It waits as input of the next attempt.
     Queue,
+    /// It is input, and the running attempt is asked to take it in.
+    Inject,
+    /// It is input, and the running attempt is ended for the next one to take it in.
+    Interrupt,
     /// It is recorded and has no effect.
     Drop,
 }
@@ -28,8 +34,98 @@ impl ActivePolicy {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queue => "queue",
+            Self::Inject => "inject",
+            Self::Interrupt => "interrupt",
             Self::Drop => "drop",
         }
+    }
+
+    /// What it orders the running attempt to do.
+    pub const fn order(self) -> Option<IntentKind> {
+        match self {
+            Self::Queue | Self::Drop => None,
+            Self::Inject => Some(IntentKind::Inject),
+            Self::Interrupt => Some(IntentKind::Interrupt),
+        }
+    }
+}
+
+/// What takes the place of a policy that the running attempt's executor cannot do. It is one that every executor
+/// can do, so that no fallback needs another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// It waits as input of the next attempt.
+    Queue,
+    /// It is recorded and has no effect.
+    Drop,
+}
+
+impl Fallback {
+    /// The policy that holds in its place.
+    pub const fn policy(self) -> ActivePolicy {
+        match self {
+            Self::Queue => ActivePolicy::Queue,
+            Self::Drop => ActivePolicy::Drop,
+        }
+    }
+}
+
+/// What a route falls back to. Nothing is ever inferred: without one, an order that cannot be carried out is
+/// refused by the configuration, or comes back as not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Fallbacks {
+    /// When the executor cannot do what the policy orders.
+    pub unsupported: Option<Fallback>,
+    /// When it can, and fails at it; without one it is tried again.
+    pub on_error: Option<ErrorFallback>,
+}
+
+/// What happens to a match while the selected Work has a running attempt, with what takes its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WhileActive {
+    /// The policy.
+    pub policy: ActivePolicy,
+    /// What takes its place.
+    pub fallbacks: Fallbacks,
+}
+
+impl From<ActivePolicy> for WhileActive {
+    fn from(policy: ActivePolicy) -> Self {
+        Self { policy, fallbacks: Fallbacks::default() }
+    }
+}
+
+/// A policy that holds for one Event, with what it orders and why it is not the route's own.
+struct Effective {
+    policy: ActivePolicy,
+    order: Option<IntentKind>,
+    because: Option<(Code, String)>,
+}
+
+impl WhileActive {
+    /// The policy that holds for the attempt that runs; the configured one when none does.
+    // Spec: unsupported_policy_explicit_fallback
+    fn effective(self, attempt: Option<&Execution>) -> Effective {
+        let configured = Effective { policy: self.policy, order: None, because: None };
+        let (Some(order), Some(attempt)) = (self.policy.order(), attempt) else { return configured };
+        if attempt.outcome.is_some() {
+            let reason =
+                format!("{} had come to its end, so there was nothing to {}", attempt.id, order.as_str());
+            return Effective { because: Some((Code::known("run_over"), reason)), ..configured };
+        }
+        let Some(fallback) = self.fallbacks.unsupported.filter(|_| !attempt.controls.allow(order)) else {
+            return Effective { order: Some(order), ..configured };
+        };
+        let policy = fallback.policy();
+        let reason = format!(
+            "the executor `{}` of {} cannot {} a run, and the route falls back to {}",
+            attempt.executor,
+            attempt.id,
+            order.as_str(),
+            policy.as_str()
+        );
+        Effective { policy, order: None, because: Some((Code::known("fallback"), reason)) }
     }
 }
 
@@ -119,8 +215,8 @@ pub enum RouteAnswer {
         route: RouteName,
         /// Its binding.
         binding: Option<BindingName>,
-        /// Its policy.
-        policy: ActivePolicy,
+        /// Its policy, with what takes its place.
+        active: WhileActive,
         /// What its handler wants.
         wants: Match,
     },
@@ -146,13 +242,13 @@ pub struct Checkpoint {
     pub outcome: CheckpointOutcome,
     /// The route that matched.
     pub route: Option<RouteName>,
-    /// The policy that was in effect.
+    /// The policy that was in effect; not the route's own where it fell back.
     pub policy: Option<ActivePolicy>,
     /// The Work it reached.
     pub work: Option<WorkId>,
     /// The configuration the decision rests on.
     pub generation: Generation,
-    /// Why it had no effect, as a stable word.
+    /// Why it had no effect, or another than its route's policy has, as a stable word.
     pub code: Option<Code>,
     /// The same in words.
     pub reason: Option<String>,
@@ -201,6 +297,8 @@ pub struct RouteFacts {
     pub owners: Vec<(Key, Option<WorkId>)>,
     /// The one Work that owns wanted keys, when there is exactly one owner.
     pub owner: Option<Work>,
+    /// The live attempt of the selected Work; read where the policy gives orders to it.
+    pub attempt: Option<Execution>,
     /// The id a created Work gets.
     pub proposed: Option<WorkId>,
     /// The line of the owner, when it has ended and the match may reopen it.
@@ -314,7 +412,11 @@ pub struct Routing {
     pub outcome: CheckpointOutcome,
     /// The Work it names.
     pub work: Option<WorkId>,
-    /// Why there is no effect, as a stable word and in words.
+    /// The policy that holds, when one was asked.
+    pub policy: Option<ActivePolicy>,
+    /// What the running attempt is ordered to do.
+    pub order: Option<IntentKind>,
+    /// Why there is no effect, or another than the policy's, as a stable word and in words.
     pub because: Option<(Code, String)>,
     /// The effect.
     pub effect: RouteEffect,
@@ -322,7 +424,8 @@ pub struct Routing {
 
 impl Routing {
     fn without_effect(outcome: CheckpointOutcome, work: Option<WorkId>, code: &str, reason: String) -> Self {
-        Self { outcome, work, because: Some((Code::known(code), reason)), effect: RouteEffect::None }
+        let because = Some((Code::known(code), reason));
+        Self { outcome, work, policy: None, order: None, because, effect: RouteEffect::None }
     }
 }
 
@@ -340,7 +443,7 @@ pub fn canonical(mut keys: Vec<Key>) -> Vec<Key> {
 pub fn route(
     event: &Event,
     wants: &Match,
-    policy: ActivePolicy,
+    active: WhileActive,
     has_binding: bool,
     facts: &RouteFacts,
     now: Timestamp,
@@ -382,7 +485,8 @@ pub fn route(
         }
     };
     if let Some(work) = target {
-        return existing(event, work, attach, policy, has_binding);
+        let effective = active.effective(facts.attempt.as_ref());
+        return existing(event, work, attach, effective, has_binding);
     }
     if !has_binding {
         return Err(RouteRefusal::NoBinding);
@@ -392,6 +496,8 @@ pub fn route(
     Ok(Routing {
         outcome: CheckpointOutcome::Routed,
         work: Some(work.id),
+        policy: None,
+        order: None,
         because: None,
         effect: RouteEffect::Create { work, attach },
     })
@@ -435,7 +541,7 @@ fn succeed(
     }
     let outcome = CheckpointOutcome::Routed;
     let effect = RouteEffect::Succeed { work, place, attach: canonical(attach) };
-    Ok(Routing { outcome, work: Some(place.work), because: None, effect })
+    Ok(Routing { outcome, work: Some(place.work), policy: None, order: None, because: None, effect })
 }
 
 /// The Work that owns the wanted keys, and the keys it lacks.
@@ -465,7 +571,7 @@ fn existing(
     event: &Event,
     work: Work,
     attach: Vec<Key>,
-    policy: ActivePolicy,
+    effective: Effective,
     has_binding: bool,
 ) -> Result<Routing, RouteRefusal> {
     if work.scope != event.scope {
@@ -481,10 +587,13 @@ fn existing(
         let outcome = CheckpointOutcome::Dropped;
         return Ok(Routing::without_effect(outcome, Some(work.id), "own_news", reason));
     }
+    let Effective { policy, order, because } = effective;
     if policy == ActivePolicy::Drop && work.state.is_running() {
         let reason = format!("{} was running, and the route drops what arrives meanwhile", work.id);
         let outcome = CheckpointOutcome::Dropped;
-        return Ok(Routing::without_effect(outcome, Some(work.id), "active_drop", reason));
+        let dropped = Routing::without_effect(outcome, Some(work.id), "active_drop", reason);
+        let because = because.or(dropped.because);
+        return Ok(Routing { policy: Some(policy), because, ..dropped });
     }
     if !has_binding {
         return Err(RouteRefusal::NoBinding);
@@ -492,7 +601,9 @@ fn existing(
     Ok(Routing {
         outcome: CheckpointOutcome::Routed,
         work: Some(work.id),
-        because: None,
+        policy: Some(policy),
+        order: order.filter(|_order| work.state.is_running()),
+        because,
         effect: RouteEffect::Enqueue { work, attach },
     })
 }

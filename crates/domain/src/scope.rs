@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::retry::OwnRetry;
-use crate::route::ActivePolicy;
+use crate::route::{ActivePolicy, Fallbacks};
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
 
 /// Settings that a scope inherits from above. Each has a bound; `crate::config` checks it.
@@ -59,6 +60,8 @@ pub struct Route {
     pub binding: Option<BindingName>,
     /// What happens to a match while the Work runs.
     pub active_policy: ActivePolicy,
+    /// What takes its place.
+    pub fallbacks: Fallbacks,
     /// The handler's own configuration, opaque here.
     pub config: Value,
     /// The scope that declared it, which may be an ancestor.
@@ -142,4 +145,6 @@ pub struct EffectiveScope {
     pub extensions: BTreeMap<EntryName, Entry>,
     /// Scopes its Waits and aliases may read. It never gives write authority.
     pub read_scopes: Vec<ScopeName>,
+    /// The budgets that its turns are under.
+    pub budgets: Vec<Budget>,
 }

@@ -20,10 +20,12 @@ use crate::time::Timestamp;
 
 pub mod access;
 pub mod alias;
+pub mod budget;
 pub mod config;
 pub mod event;
 pub mod execution;
 pub mod feed;
+pub mod intent;
 pub mod kv;
 pub mod pause;
 pub mod route;
@@ -35,10 +37,12 @@ pub mod work;
 
 pub use access::{AccessReads, AccessWrites, Session, Token};
 pub use alias::{AliasReads, AliasWrites};
+pub use budget::{BudgetReads, BudgetWrites};
 pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
 pub use feed::{FeedReads, FeedWrites};
+pub use intent::{IntentReads, IntentWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
 pub use pause::{InForce, PauseReads, PauseWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
@@ -55,8 +59,10 @@ pub trait Snapshot:
     + WorkReads
     + ExecutionReads
     + TimerReads
+    + IntentReads
     + WaitReads
     + AliasReads
+    + BudgetReads
     + KvReads
     + ConfigReads
     + PauseReads
@@ -77,8 +83,10 @@ pub trait Tx:
     + WorkWrites
     + ExecutionWrites
     + TimerWrites
+    + IntentWrites
     + WaitWrites
     + AliasWrites
+    + BudgetWrites
     + KvWrites
     + ConfigWrites
     + PauseWrites

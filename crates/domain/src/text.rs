@@ -215,6 +215,10 @@ text_type!(
     /// A stable word for a reason or an error: `key_conflict`, `lease_lost`.
     Code, "a code", 64, name
 );
+text_type!(
+    /// The unit of a budget: `usd`, `tokens`, `turns`, or an executor's own.
+    Unit, "a unit", 64, name
+);
 
 impl EventType {
     /// The type for what a sender calls it, such as `Push Hook` or `com.example.someEvent`: in lower case, with

@@ -248,7 +248,8 @@ impl Wait {
     /// published is no news to it, and neither is what is addressed to another Work or scope.
     pub fn matches(&self, event: &Event) -> bool {
         let addressed = event.work.is_none_or(|work| work == self.work);
-        let own = event.work == Some(self.work) && event.emitted_by.is_some();
+        let published = event.emitted_by.is_some() || event.is_announcement();
+        let own = event.work == Some(self.work) && published;
         event.sequence > self.after
             && event.scope == self.scope
             && event.key.as_ref().is_some_and(|key| self.keys.contains(key))

@@ -11,6 +11,7 @@ use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{ConcurrencyKey, ScopeName, WorkKind};
 use crate::time::Timestamp;
 
+mod interrupt;
 mod refusal;
 mod wait;
 
@@ -135,6 +136,8 @@ pub struct Work {
     pub eligibility: Eligibility,
     /// Why it does not start, when something else than its queue keeps it.
     pub hold: Option<Hold>,
+    /// Whether its next turn starts whatever a budget or a gate says: its hold was released.
+    pub let_through: bool,
     /// How often it was written.
     pub revision: Revision,
     /// How many attempts it has had; the number of its newest one.
@@ -193,6 +196,7 @@ impl Work {
             failures: 0,
             eligibility: Eligibility::Clear,
             hold: None,
+            let_through: false,
             revision: Revision::FIRST,
             attempts: 0,
             created_at: now,
@@ -242,6 +246,7 @@ impl Work {
         self.state = WorkState::Running { execution };
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
+        self.let_through = false;
         self.attempts += 1;
         let attempt = Attempt::from_number(self.attempts);
         Ok((self.bumped(), attempt))
@@ -256,7 +261,7 @@ impl Work {
         if self.hold.is_some() {
             return Err(WorkRefusal::Held);
         }
-        if self.eligibility.admits() { Ok(()) } else { Err(WorkRefusal::Ineligible) }
+        self.ineligible().map_or(Ok(()), Err)
     }
 
     /// Moves a ready Work with input to the list of what it waits for. It keeps its place in time.
@@ -269,10 +274,10 @@ impl Work {
             (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) if self.hold.is_some() => {
                 Err(WorkRefusal::Held)
             }
-            (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) if !self.eligibility.admits() => {
-                Err(WorkRefusal::Ineligible)
-            }
             (WorkState::Ready, Queue::Runnable | Queue::Blocked(_)) => {
+                if let Some(refusal) = self.ineligible() {
+                    return Err(refusal);
+                }
                 self.queue = Queue::Blocked(blocker);
                 Ok(self.bumped())
             }
@@ -316,7 +321,7 @@ impl Work {
     /// whatever stands against it is cleared, and the failures are forgotten. The Event at `event` is the trigger.
     ///
     /// # Errors
-    /// [`WorkRefusal`] when it has ended, or runs, or there is nothing to repeat.
+    /// [`WorkRefusal`] when it has ended, or runs, there is nothing to repeat, or its attempt is still being stopped.
     pub fn retry_requested(
         mut self,
         last: Option<ExecutionId>,
@@ -324,6 +329,9 @@ impl Work {
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
         self.require_ready()?;
+        if let Eligibility::Stopping { .. } = self.eligibility {
+            return Err(WorkRefusal::Stopping);
+        }
         let failed = last.ok_or(WorkRefusal::NothingToRetry)?;
         self.failures = 0;
         self.eligibility = Eligibility::Due { failed, event };
@@ -352,7 +360,17 @@ impl Work {
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
             | Eligibility::Woken { .. }
-            | Eligibility::Exhausted { .. } => Err(WorkRefusal::StaleRetry),
+            | Eligibility::Exhausted { .. }
+            | Eligibility::Stopping { .. } => Err(WorkRefusal::StaleRetry),
+        }
+    }
+
+    /// Why its earlier attempts keep it from the next one.
+    const fn ineligible(&self) -> Option<WorkRefusal> {
+        match self.eligibility {
+            Eligibility::Clear | Eligibility::Due { .. } | Eligibility::Woken { .. } => None,
+            Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => Some(WorkRefusal::Ineligible),
+            Eligibility::Stopping { .. } => Some(WorkRefusal::Stopping),
         }
     }
 
@@ -380,6 +398,7 @@ impl Work {
             Eligibility::Clear | Eligibility::Due { .. } | Eligibility::Woken { .. } => Queue::Runnable,
             Eligibility::Backoff { .. } => Queue::Blocked(Blocker::Backoff(self.scope.clone())),
             Eligibility::Exhausted { .. } => Queue::Blocked(Blocker::Exhausted(self.scope.clone())),
+            Eligibility::Stopping { .. } => Queue::Blocked(Blocker::Stopping(self.scope.clone())),
         }
     }
 
@@ -451,6 +470,7 @@ impl Work {
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
         self.hold = None;
+        self.let_through = false;
         self.ended_at = Some(now);
     }
 
@@ -475,12 +495,17 @@ impl Work {
         );
         assert!(
             (self.hold.is_none() && self.eligibility.admits()) || self.queue != Queue::Runnable,
-            "{}: what is held or waits out a failure is not runnable",
+            "{}: what is held or waits out an attempt is not runnable",
             self.id
         );
         assert!(
             !matches!(self.eligibility, Eligibility::Woken { .. }) || self.queue != Queue::Idle,
             "{}: a wake brings input",
+            self.id
+        );
+        assert!(
+            !self.let_through || (self.hold.is_none() && !self.state.is_terminal()),
+            "{}: what is let through is neither held nor ended",
             self.id
         );
     }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
-    Attempt, BoxFuture, ConfigProblem, Epoch, EventId, ExecutionId, ExecutorName, InputView, ScopeName,
-    Secret, TurnResult, WorkId, WorkKind,
+    Attempt, BoxFuture, ConfigProblem, Controls, Epoch, EventId, ExecutionId, ExecutorName, InputView,
+    ScopeName, Secret, TurnResult, WorkId, WorkKind,
 };
 
 /// What an executor can do, as a matter of fact.
@@ -21,9 +21,20 @@ pub struct Capabilities {
     /// Whatever it starts does nothing until the runtime has recorded the handle it gave to
     /// [`AttemptHost::pin`]. Only then may a launch that recorded nothing be launched again.
     pub holds_until_pinned: bool,
+    /// It takes input into a segment that runs; see [`Executor::inject`].
+    pub inject: bool,
+    /// It can end a segment that runs, for another one to follow; see [`Executor::interrupt`].
+    pub interrupt: bool,
     /// An attempt whose turn ended in a Wait goes on by [`Executor::resume`]. Without it that attempt ends, and the
     /// next one goes on.
     pub resumes: bool,
+}
+
+impl Capabilities {
+    /// What can be done to a segment that runs.
+    pub const fn controls(self) -> Controls {
+        Controls { inject: self.inject, interrupt: self.interrupt }
+    }
 }
 
 /// Runs turns.
@@ -72,6 +83,30 @@ pub trait Executor: fmt::Debug + Send + Sync {
     /// Stops everything of a segment, and answers once that is established. It may be called for a segment
     /// that has ended or never began.
     fn stop(&self, segment: Segment) -> BoxFuture<'_, Stopped>;
+
+    /// Offers an Event to a segment that runs.
+    ///
+    /// The Event is its own name: offered again, because an answer was lost, it is the same one, and the segment
+    /// takes it in once. The answer is about the Event and not about this call, so what an earlier call delivered
+    /// is [`Injected::Accepted`]. Only [`TurnResult::consumed_inputs`] says that it was taken in. It is called
+    /// where [`Capabilities::inject`] is true, and is given about ten seconds.
+    fn inject(&self, injection: Injection) -> BoxFuture<'_, Injected> {
+        drop(injection);
+        Box::pin(async { Injected::NotAccepting { reason: "it takes no input while it runs".to_owned() } })
+    }
+
+    /// Ends a segment that has lost its authority to an Event, and answers once nothing of it runs, as
+    /// [`Self::stop`] does. It may be called again, and for a segment that has ended or never began.
+    fn interrupt(&self, segment: Segment) -> BoxFuture<'_, Stopped> {
+        self.stop(segment)
+    }
+
+    /// The Events that a segment, which has ended without a result of its own, proves to have taken in besides
+    /// those it was started with.
+    fn proof(&self, segment: Segment) -> BoxFuture<'_, Vec<EventId>> {
+        drop(segment);
+        Box::pin(async { Vec::new() })
+    }
 
     /// Reads from a segment's output.
     fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>>;
@@ -137,6 +172,33 @@ pub struct Segment {
     pub config: Value,
     /// Secret values to keep out of what is written.
     pub secrets: Vec<(String, Secret)>,
+}
+
+/// An Event for a segment that runs.
+#[derive(Debug, Clone)]
+pub struct Injection {
+    /// The segment.
+    pub segment: Segment,
+    /// The Event, with its body unless that is gone.
+    pub input: InputView,
+}
+
+/// What became of an Event that was offered to a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Injected {
+    /// It was delivered. Whether it is taken in is not known.
+    Accepted,
+    /// It certainly was not delivered and will not be: the segment has ended, has no way in, or is not one that
+    /// this executor holds.
+    NotAccepting {
+        /// Why, in words.
+        reason: String,
+    },
+    /// Whether it was delivered is not known; it is offered again.
+    Ambiguous {
+        /// Why, in words.
+        reason: String,
+    },
 }
 
 /// The runtime, as one running attempt sees it.

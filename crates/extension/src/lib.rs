@@ -10,6 +10,7 @@ use std::pin::Pin;
 
 pub use domain::event::{Key, Payload};
 pub use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Revision, Sequence, WorkId};
+pub use domain::intent::Controls;
 pub use domain::outcome::{Artifact, Outcome, TurnResult, Usage};
 pub use domain::retry::HINT_MAX as RETRY_HINT_MAX;
 pub use domain::route::{End, Match};
@@ -27,11 +28,13 @@ pub mod secret;
 pub mod handler;
 pub mod ingress;
 pub mod executor;
+pub mod gate;
 
 pub use executor::{
-    AttemptHost, Capabilities, Executor, Log, LogRequest, PinError, Recovery, ResumeRequest, RunError,
-    RunRequest, Segment, Stopped,
+    AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, PinError, Recovery,
+    ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
+pub use gate::{StartDecision, StartGate, StartSettlement, StartView};
 pub use handler::{Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
 pub use secret::{Secret, SecretError, Secrets};

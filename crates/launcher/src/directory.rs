@@ -7,6 +7,7 @@
 //! status                      how the command ended
 //! stopping                    there once the tree is being asked to end
 //! out/                        what the command leaves: artifacts, and its own `result.json`
+//! inbox/                      Events that reach the command while it runs, and those it `acknowledged/`
 //! work/                       its working directory, unless the binding names one
 //! ```
 //!
@@ -62,6 +63,8 @@ impl SegmentDirectory {
         builder.mode(0o700);
         builder.create(&self.0)?;
         builder.create(self.out())?;
+        builder.create(self.inbox())?;
+        builder.create(self.acknowledged())?;
         builder.create(self.work())?;
         self.reserve()
     }
@@ -101,6 +104,16 @@ impl SegmentDirectory {
     /// Where the command leaves its artifacts.
     pub fn out(&self) -> PathBuf {
         self.0.join("out")
+    }
+
+    /// Where Events are put that reach the command while it runs.
+    pub fn inbox(&self) -> PathBuf {
+        self.0.join("inbox")
+    }
+
+    /// Where the command says which of them it took in.
+    pub fn acknowledged(&self) -> PathBuf {
+        self.inbox().join("acknowledged")
     }
 
     /// Where the command works, unless its binding says otherwise.

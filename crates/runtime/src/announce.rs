@@ -220,6 +220,15 @@ fn publish(
         Derived::Duplicate => return Ok(Announced::Unheard),
         Derived::Refused(refusal) => return Ok(Announced::Refused(refusal)),
     };
+    Ok(if leave(tx, active, &event)? { Announced::Heard } else { Announced::Unheard })
+}
+
+/// Leaves an announcement to the route that asks for its type by name. Without one its checkpoint is written here.
+/// True when the routing stage has something to do.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn leave(tx: &mut dyn Tx, active: &ActiveGeneration, event: &Event) -> Result<bool, StoreError> {
     let (sequence, now) = (event.sequence, event.accepted_at);
     let wanted = active.scope(&event.scope).is_some_and(|scope| {
         scope.routes.iter().any(|route| route.prepared.takes_announcement(&event.event_type))
@@ -240,5 +249,5 @@ fn publish(
             at: now,
         })?;
     }
-    Ok(if wanted { Announced::Heard } else { Announced::Unheard })
+    Ok(wanted)
 }

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::alias::Endings;
 use crate::announce;
+use crate::budget;
 use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
@@ -72,6 +73,7 @@ struct Completed {
     armed: u64,
     ready: bool,
     broken: bool,
+    crossed: u64,
 }
 
 impl Completed {
@@ -83,6 +85,7 @@ impl Completed {
         self.armed += other.armed;
         self.ready |= other.ready;
         self.broken |= other.broken;
+        self.crossed += other.crossed;
     }
 }
 
@@ -161,6 +164,7 @@ impl Complete {
             (0..count).map(one).collect()
         });
         let active = runtime.generations().active();
+        let crossings = runtime.propose_events(reports.len() * active.crossings_max());
         let me = runtime.store().incarnation();
         let own = runtime.clone();
         runtime
@@ -170,6 +174,7 @@ impl Complete {
                     active: &active,
                     runtime: &own,
                     me,
+                    crossings: budget::Proposed::new(&crossings),
                     freed: BTreeMap::new(),
                     endings: Endings::default(),
                     done: Completed::default(),
@@ -219,6 +224,7 @@ impl Complete {
             tracing::info!(code = fenced.code(), "a report without authority had no effect");
             runtime.metrics().stale.inc();
         }
+        runtime.metrics().budget_crossings.inc_by(done.crossed);
         if done.announced || done.recorded > 0 {
             runtime.hints().route.notify_one();
         }
@@ -242,6 +248,8 @@ struct Step<'a> {
     runtime: &'a Runtime,
     /// This life, for which recovery counts.
     me: Incarnation,
+    /// Ids for Events about budgets.
+    crossings: budget::Proposed<'a>,
     /// How many attempts ended in each scope, whose room goes to those that wait for it.
     freed: BTreeMap<ScopeName, u32>,
     endings: Endings,
@@ -263,12 +271,30 @@ impl Step<'_> {
                 return Ok(());
             }
         };
-        keep(tx, &read, clipped(&report.result))?;
+        let result = clipped(&report.result);
+        // Before anything else of the result: whatever looks at what is pending must not see what was taken in.
+        proof(tx, &read, &result.consumed_inputs)?;
+        keep(tx, &read, result)?;
         if let Some(found) = report.recovered {
             // False when no daemon has noted its start, and then nobody asks for the count.
             tx.count_recovered(self.me, found)?;
         }
+        self.charge(tx, &read, &report.result)?;
         self.settle(tx, &read, recorded, &report.result, proposed)
+    }
+
+    /// Adds what a turn used to the ledgers, with the outcome and whatever it is.
+    fn charge(&mut self, tx: &mut dyn Tx, read: &Execution, result: &TurnResult) -> Result<(), StoreError> {
+        if self.active.charged(&read.scope).is_empty() {
+            return Ok(());
+        }
+        let Some(work) = tx.work(read.work)? else { return Ok(()) };
+        let turn = (&work, read);
+        let charged = budget::charge(tx, self.active, turn, Some(&result.usage), &mut self.crossings)?;
+        self.done.announced |= charged.announced;
+        self.done.ready |= charged.ready;
+        self.done.crossed += charged.crossed;
+        Ok(())
     }
 
     fn settle_stored(
@@ -389,6 +415,20 @@ fn keep(tx: &mut dyn Tx, execution: &Execution, result: TurnResult) -> Result<()
     }
 }
 
+/// Consumes the input that a result proves its attempt to have taken in, as far as it was sent there. What else it
+/// claims is ignored, so a proof grants nothing.
+fn proof(tx: &mut dyn Tx, execution: &Execution, claimed: &[EventId]) -> Result<(), StoreError> {
+    for id in claimed {
+        let Some(event) = tx.event(*id)? else { continue };
+        let Some(read) = tx.intent(execution.id, event.sequence)? else { continue };
+        let Ok(next) = read.clone().consumed() else { continue };
+        if tx.consume_input(execution.work, event.sequence, execution.id)? {
+            tx.update_intent(&next, &read)?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether an accepted Event that leads to this Work is not routed yet.
 fn unrouted(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
     let lanes = lanes_of(tx, work.id)?;
@@ -397,6 +437,7 @@ fn unrouted(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError> {
 
 fn clipped(result: &TurnResult) -> TurnResult {
     let mut kept = result.clone();
+    kept.consumed_inputs.truncate(TurnResult::CONSUMED_MAX);
     if let Some(summary) = &mut kept.summary {
         let mut end = summary.len().min(TurnResult::SUMMARY_BYTES_MAX);
         while !summary.is_char_boundary(end) {

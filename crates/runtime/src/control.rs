@@ -11,20 +11,23 @@ use domain::causal::Origin;
 use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, Generation, WorkId};
+use domain::intent::IntentKind;
 use domain::retry::{Eligibility, RETRY_REQUESTED};
 use domain::store::{ExecutionFilter, Priority, Snapshot, StoreError, Tx};
-use domain::text::{DeliveryId, EventType, ScopeName, SourceName};
-use domain::work::{Queue, Work, WorkRefusal, WorkState};
+use domain::text::{DeliveryId, EventType, ExecutorName, ScopeName, SourceName};
+use domain::work::{HoldReason, Queue, Work, WorkRefusal, WorkState};
 use extension::Stopped;
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::alias;
+use crate::budget;
 use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
 use crate::generation::{ActiveGeneration, ApplyError};
 use crate::node::Runtime;
+use crate::order;
 use crate::pause;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain};
@@ -39,6 +42,19 @@ pub enum ControlError {
     /// There is no such Work.
     #[error("no Work {0} exists; `work list` shows those that do")]
     UnknownWork(WorkId),
+    /// No attempt of the Work runs.
+    #[error("no run of {0} is going on, so there is none to {order}; `work show` says what moves it next", order = .1.as_str())]
+    NoRun(WorkId, IntentKind),
+    /// The attempt's executor cannot do it.
+    #[error("{run} runs by the executor `{executor}`, which cannot {} a run; wait for it to end, or cancel its Work", .order.as_str())]
+    Unsupported {
+        /// The attempt.
+        run: ExecutionId,
+        /// Its executor.
+        executor: ExecutorName,
+        /// What was ordered.
+        order: IntentKind,
+    },
     /// The Work does not allow it.
     #[error(transparent)]
     Refused(#[from] WorkRefusal),
@@ -61,6 +77,8 @@ impl Runtime {
     /// # Errors
     /// [`ControlError`]; then nothing has changed. A Work that has ended stays as it ended.
     pub async fn cancel(&self, id: WorkId) -> Result<Cancelled, ControlError> {
+        let active = self.generations().active();
+        let crossings = self.propose_events(active.crossings_max());
         let cancelled = self
             .store()
             .transact_at(Priority::High, "cancel", move |tx| {
@@ -74,6 +92,10 @@ impl Runtime {
                     && let Ok(execution) = read.clone().cancel(now)
                 {
                     tx.update_execution(&execution, &read)?;
+                    if read.outcome.is_none() && read.state.is_going_on() {
+                        let mut proposed = budget::Proposed::new(&crossings);
+                        budget::charge(tx, &active, (&work, &read), None, &mut proposed)?;
+                    }
                     had_room |= read.state != ExecutionState::Parked;
                     ended = Some(execution);
                 }
@@ -88,6 +110,7 @@ impl Runtime {
                 // A Work in the queue may have been offered the only room there is.
                 if had_room {
                     schedule::room_freed(tx, &work.scope, 1)?;
+                    budget::offer(tx, &active, &work.scope)?;
                 }
                 schedule::key_freed(tx, &next)?;
                 Ok::<_, ControlError>(ended)
@@ -99,6 +122,8 @@ impl Runtime {
         }
         self.hints().schedule.notify_one();
         self.hints().stop.notify_one();
+        // A budget may have been crossed.
+        self.hints().route.notify_one();
         self.hints().committed();
         Ok(Cancelled { execution: cancelled })
     }
@@ -166,6 +191,7 @@ impl Runtime {
             let room = self.room_for(&blocker, &paused);
             self.bring_back(&blocker, count.min(room)).await?;
         }
+        self.lift_raised().await?;
         self.store()
             .transact("reconsider", |tx| {
                 let now = tx.now();
@@ -198,6 +224,37 @@ impl Runtime {
         Ok(())
     }
 
+    /// Ends the holds of budgets whose limit was raised, or that are gone.
+    async fn lift_raised(&self) -> Result<(), StoreError> {
+        let held: Vec<WorkId> = self
+            .store()
+            .read("reconsider", |tx| {
+                let held = tx.held(u32::MAX)?.into_iter();
+                let of_budgets = held
+                    .filter(|work| work.hold.as_ref().is_some_and(|hold| hold.because == HoldReason::Budget));
+                Ok::<_, StoreError>(of_budgets.map(|work| work.id).collect())
+            })
+            .await?;
+        for part in held.chunks(BATCH as usize) {
+            let (part, active) = (part.to_vec(), self.generations().active());
+            let lift = move |tx: &mut dyn Tx| {
+                let now = tx.now();
+                for id in &part {
+                    let Some(work) = tx.work(*id)? else { continue };
+                    let Some(hold) = &work.hold else { continue };
+                    if let Ok(next) = work.clone().lift(HoldReason::Budget, now)
+                        && budget::is_raised(tx, &active, &work, hold)?
+                    {
+                        tx.update_work(&next, &work)?;
+                    }
+                }
+                Ok::<_, StoreError>(())
+            };
+            self.store().transact("reconsider", lift).await?;
+        }
+        Ok(())
+    }
+
     fn room_for(&self, blocker: &Blocker, paused: &BTreeSet<ScopeName>) -> u32 {
         match blocker {
             Blocker::ScopeFull(scope) => {
@@ -209,9 +266,17 @@ impl Runtime {
             // One at a time.
             Blocker::Concurrency(..) => 1,
             // They all come back.
-            Blocker::ScopePaused(_) | Blocker::ScopeDisabled(_) | Blocker::Unconfigured(_) => u32::MAX,
+            Blocker::ScopePaused(_)
+            | Blocker::ScopeDisabled(_)
+            | Blocker::Unconfigured(_)
+            | Blocker::Reserved(_)
+            | Blocker::ReservedOverall => u32::MAX,
             // No configuration brings them back.
-            Blocker::Backoff(_) | Blocker::Exhausted(_) | Blocker::Held(_) => 0,
+            Blocker::Backoff(_)
+            | Blocker::Exhausted(_)
+            | Blocker::Held(_)
+            | Blocker::Stopping(_)
+            | Blocker::Asked(_) => 0,
         }
     }
 }
@@ -344,7 +409,13 @@ async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
     // Another process may have cancelled it.
     runtime.held().lose(id);
     let stopped = match runtime.equip(execution).await {
-        Ok(equipment) => equipment.executor.stop(Runtime::segment(execution, &equipment)).await,
+        Ok(equipment) => {
+            let segment = Runtime::segment(execution, &equipment);
+            match execution.interrupted_by {
+                Some(_event) => equipment.executor.interrupt(segment).await,
+                None => equipment.executor.stop(segment).await,
+            }
+        }
         Err(Unequipped::Store(error)) => Stopped::Unverifiable { reason: Chain(&error).to_string() },
         Err(Unequipped::Failed(result)) => Stopped::Unverifiable {
             reason: result.summary.unwrap_or_else(|| "its binding or executor is gone".to_owned()),
@@ -352,16 +423,20 @@ async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
     };
     match stopped {
         Stopped::Confirmed => {
-            let work = execution.work;
-            let mark = move |tx: &mut dyn Tx| {
-                tx.mark_stopped(id)?;
-                match tx.work(work)? {
-                    Some(work) => schedule::key_freed(tx, &work),
-                    None => Ok(false),
-                }
-            };
-            let marked = runtime.store().transact("stopped", mark).await;
-            runtime.hints().schedule.notify_one();
+            let ended = execution.clone();
+            let marked = runtime.store().transact("stopped", move |tx| {
+                let released = tx.mark_stopped(id)? && order::stopped(tx, &ended)?;
+                let freed = match tx.work(ended.work)? {
+                    Some(work) => schedule::key_freed(tx, &work)?,
+                    None => false,
+                };
+                Ok::<_, StoreError>(released || freed)
+            });
+            let marked = marked.await;
+            if matches!(marked, Ok(true)) {
+                runtime.hints().schedule.notify_one();
+                runtime.hints().committed();
+            }
             if let Err(error) = &marked {
                 tracing::warn!(execution = %id, error = %Chain(error), "a stop could not be recorded");
             }

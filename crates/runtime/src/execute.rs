@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::execution::Execution;
-use domain::id::ExecutionId;
+use domain::id::{EventId, ExecutionId};
 use domain::lease::Grant;
 use domain::outcome::TurnResult;
 use domain::scope::Binding;
@@ -262,6 +262,15 @@ pub(crate) async fn follow(
     runtime.report(execution.id, grant, result);
 }
 
+/// What a segment that was stopped proves to have taken in.
+pub(crate) async fn proof(equipment: &Equipment, segment: Segment) -> Vec<EventId> {
+    if equipment.executor.capabilities().inject {
+        equipment.executor.proof(segment).await
+    } else {
+        Vec::new()
+    }
+}
+
 /// Stops a segment that went on or was quiet for too long, and says how it ended. One that may still run keeps its
 /// place: nothing may be started beside it.
 async fn stop_for(
@@ -277,5 +286,6 @@ async fn stop_for(
         tracing::error!(execution = %id, reason, "a run went on for too long and cannot be stopped for certain");
         stage::pause(STOP_AGAIN).await;
     }
-    Ok(why)
+    let consumed_inputs = proof(equipment, segment).await;
+    Ok(TurnResult { consumed_inputs, ..why })
 }

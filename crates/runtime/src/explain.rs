@@ -191,10 +191,11 @@ impl Runtime {
                 let asked = asked(Some((&route, Answered::Failed)));
                 Explanation { asked, route: None, fate: Fate::Failed { code, reason }, event }
             }
-            RouteAnswer::Matched { route, binding, policy, wants } => {
+            RouteAnswer::Matched { route, binding, active, wants } => {
                 let asked = asked(Some((&route, Answered::Matched)));
-                let decider = Decider { route: route.clone(), binding: binding.clone(), policy };
-                let matched = Matched { route, binding, policy, wants };
+                let decider =
+                    Decider { route: route.clone(), binding: binding.clone(), policy: active.policy };
+                let matched = Matched { route, binding, active, wants };
                 let candidate = item.candidate;
                 let fate = self.store().read("explain", move |tx| fate(tx, &candidate, &matched)).await?;
                 Explanation { asked, route: Some(decider), fate, event }

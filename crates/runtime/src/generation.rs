@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use domain::budget::{Budget, Per};
 use domain::causal::Bounds;
 use domain::id::Generation;
+use domain::intent::Controls;
 use domain::retry::Policy;
 use domain::scope::Settings;
 use domain::scope::{Binding, EffectiveScope, Route};
 use domain::store::{GenerationRow, Store, StoreError};
-use domain::text::{BindingName, ScopeName};
+use domain::text::{BindingName, ExecutorName, ScopeName};
 use extension::PreparedRoute;
 use thiserror::Error;
 
@@ -47,6 +49,12 @@ pub struct ActiveGeneration {
     pub number: Generation,
     /// Its scopes.
     pub scopes: BTreeMap<ScopeName, ActiveScope>,
+    /// What each executor can do to an attempt that runs.
+    pub controls: BTreeMap<ExecutorName, Controls>,
+    /// Every budget over all scopes, whichever scope declares it: each turn of any scope counts in it.
+    overall: Vec<Budget>,
+    /// How many Events about budgets one turn may lead to at most.
+    crossings_max: usize,
 }
 
 /// Why a configuration was not applied. The one in force stays.
@@ -94,11 +102,39 @@ impl ActiveGeneration {
                 let prepared = handler.prepare(&route.config).map_err(|problems| {
                     problem(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
                 })?;
+                can(&scope, route, registry).map_err(problem)?;
                 routes.push(ActiveRoute { route: route.clone(), prepared });
             }
             active.insert(name, ActiveScope { scope, routes });
         }
-        Ok(Self { number, scopes: active })
+        let budgets = active.values().flat_map(|active| active.scope.budgets.iter());
+        let mut overall: Vec<Budget> = Vec::new();
+        for budget in budgets.filter(|budget| budget.per == Per::All) {
+            if !overall.contains(budget) {
+                overall.push(budget.clone());
+            }
+        }
+        let own = active.values().map(|active| active.scope.budgets.len()).max().unwrap_or(0);
+        let crossings_max = 2 * (own + overall.len());
+        let controls =
+            registry.executors().map(|executor| (executor.name(), executor.capabilities().controls()));
+        Ok(Self { number, scopes: active, controls: controls.collect(), overall, crossings_max })
+    }
+
+    /// What an executor can do to an attempt that runs; nothing, when it is not there.
+    pub fn controls(&self, executor: &ExecutorName) -> Controls {
+        self.controls.get(executor).copied().unwrap_or(Controls::NONE)
+    }
+
+    /// Every budget in which a turn of a scope counts.
+    pub(crate) fn charged(&self, scope: &ScopeName) -> Vec<&Budget> {
+        let own = self.scope(scope).map(|active| active.scope.budgets.as_slice()).unwrap_or_default();
+        own.iter().filter(|budget| budget.per != Per::All).chain(&self.overall).collect()
+    }
+
+    /// How many Events about budgets one turn may lead to at most; none where nothing has a budget.
+    pub(crate) const fn crossings_max(&self) -> usize {
+        self.crossings_max
     }
 
     /// How far a chain may go that begins in a scope.
@@ -127,6 +163,21 @@ impl ActiveGeneration {
     }
 }
 
+/// Whether what a route orders of a run can be carried out by the executor that its binding runs, or has a fallback.
+// Spec: unsupported_policy_explicit_fallback
+fn can(scope: &EffectiveScope, route: &Route, registry: &Registry) -> Result<(), String> {
+    let Some(order) = route.active_policy.order().filter(|_order| route.fallbacks.unsupported.is_none())
+    else {
+        return Ok(());
+    };
+    let binding = route.binding.as_ref().and_then(|binding| scope.bindings.get(binding));
+    let executor = binding.and_then(|binding| registry.executor(&binding.executor));
+    if executor.is_some_and(|executor| executor.capabilities().controls().allow(order)) {
+        return Ok(());
+    }
+    Err(format!("the executor of its binding cannot {} a run; set a `fallback`", order.as_str()))
+}
+
 /// The generations that this process knows.
 pub struct Generations {
     registry: Registry,
@@ -146,7 +197,13 @@ const PINNED_MAX: usize = 16;
 
 impl Generations {
     pub(crate) fn new(registry: Registry, read: ReadScopes) -> Self {
-        let none = ActiveGeneration { number: Generation::from_number(0), scopes: BTreeMap::new() };
+        let none = ActiveGeneration {
+            number: Generation::from_number(0),
+            scopes: BTreeMap::new(),
+            controls: BTreeMap::new(),
+            overall: Vec::new(),
+            crossings_max: 0,
+        };
         Self { registry, read, active: RwLock::new(Arc::new(none)), pinned: Mutex::default() }
     }
 

@@ -13,6 +13,8 @@ pub struct Hints {
     pub schedule: Notify,
     /// A claimed attempt may be launched.
     pub execute: Notify,
+    /// A running attempt was ordered to do something.
+    pub dispatch: Notify,
     /// A result may be settled.
     pub complete: Notify,
     /// A timer was armed.

@@ -10,6 +10,7 @@
 //! ```
 //!
 //! Each stage reads, decides and writes in one short transaction; the deciding is a function of `domain`.
+//! *Dispatch* stands beside executing: it carries out what a routed Event orders the running attempt to do.
 //! What touches the world happens outside, from a durable row, and may be repeated after a crash. A hint
 //! from one stage to the next may be lost, doubled or late without harm: the rows are the truth.
 //!
@@ -19,15 +20,19 @@ pub mod accept;
 pub mod route;
 pub mod schedule;
 pub mod execute;
+pub mod dispatch;
 pub mod complete;
 pub mod park;
 pub mod wake;
 pub mod alias;
 pub mod recover;
 pub mod control;
+pub mod order;
 pub mod pause;
 pub mod replay;
 pub mod announce;
+pub mod budget;
+mod gate;
 mod causal;
 pub mod generation;
 pub mod registry;
@@ -49,6 +54,7 @@ pub use alias::SubscribeError;
 pub use control::{Cancelled, ControlError};
 pub use generation::{ActiveGeneration, ActiveRoute, ActiveScope, ApplyError, Scopes};
 pub use node::{Options, Runtime, Stages};
+pub use order::{Message, Ordered};
 pub use pause::{PauseError, Paused, Resumed};
 pub use registry::{Registry, SecretSource};
 pub use replay::ReplayError;

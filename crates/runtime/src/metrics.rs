@@ -35,10 +35,18 @@ pub struct Metrics {
     pub recovered: Counter,
     /// What recovery did, by what it found.
     pub recoveries: Family<Outcome, Counter>,
+    /// Orders to running attempts, by what came of them.
+    pub orders: Family<Outcome, Counter>,
     /// Timers that became Events.
     pub timers_fired: Counter,
     /// Events that the bounds of their chain refused.
     pub causal_refusals: Counter,
+    /// Works held because a budget is used up.
+    pub budget_holds: Counter,
+    /// Starts put off because other runs have reserved what is left of a budget.
+    pub budget_deferrals: Counter,
+    /// Warning thresholds and limits that ledgers came to.
+    pub budget_crossings: Counter,
     /// Leases renewed.
     pub renewed: Counter,
     /// Leases found lost at renewal.
@@ -58,6 +66,9 @@ impl Metrics {
             ("runs_recovered", "Attempts claimed again because their lease was over", &self.recovered),
             ("timers_fired", "Timers that became Events", &self.timers_fired),
             ("causal_refusals", "Timers whose Event the bounds of its chain refused", &self.causal_refusals),
+            ("budget_holds", "Works held because a budget is used up", &self.budget_holds),
+            ("budget_deferrals", "Starts put off by what other runs have reserved", &self.budget_deferrals),
+            ("budget_crossings", "Warning thresholds and limits that were reached", &self.budget_crossings),
             ("leases_renewed", "Leases renewed", &self.renewed),
             ("leases_lost", "Leases found lost at renewal", &self.lost),
         ];
@@ -66,6 +77,8 @@ impl Metrics {
         }
         registry.register("events_routed", "Events routed, by what became of them", self.routed.clone());
         registry.register("runs_ended", "Attempts that ended, by how", self.ended.clone());
+        let orders = "Orders to running attempts, by what came of them";
+        registry.register("orders", orders, self.orders.clone());
         registry.register("recoveries", "What recovery did, by what it found", self.recoveries.clone());
     }
 }

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::alias::Alias;
 use crate::complete::Complete;
 use crate::control;
+use crate::dispatch::Dispatch;
 use crate::execute::{Claimed, Execute, Launch, Report, renew};
 use crate::follow;
 use crate::generation::{ApplyError, Generations, ReadScopes};
@@ -78,6 +79,8 @@ pub struct Stages {
     pub schedule: Schedule,
     /// From claims to executors.
     pub execute: Execute,
+    /// From orders to the attempts that they are for.
+    pub dispatch: Dispatch,
     /// From results to ended attempts.
     pub complete: Complete,
     /// From due timers to the Events they become.
@@ -112,6 +115,7 @@ impl Runtime {
             route: Route::new(runtime.clone()),
             schedule: Schedule::new(runtime.clone()),
             execute: Execute::new(runtime.clone(), claimed),
+            dispatch: Dispatch::new(runtime.clone()),
             complete: Complete::new(runtime.clone(), reported),
             wake: Wake::new(runtime.clone()),
             alias: Alias::new(runtime.clone()),
@@ -141,10 +145,11 @@ impl Runtime {
 
     /// Lets the stages run until [`Self::shutdown`].
     pub fn start(&self, stages: Stages) {
-        let Stages { route, schedule, execute, complete, wake, alias, recover } = stages;
+        let Stages { route, schedule, execute, dispatch, complete, wake, alias, recover } = stages;
         self.run(route, |hints| &hints.route);
         self.run(schedule, |hints| &hints.schedule);
         self.run(execute, |hints| &hints.execute);
+        self.run(dispatch, |hints| &hints.dispatch);
         self.run(complete, |hints| &hints.complete);
         self.run(wake, |hints| &hints.wake);
         self.run(alias, |hints| &hints.alias);
@@ -196,6 +201,14 @@ impl Runtime {
                 Ok(())
             })
             .await
+    }
+
+    /// Ids for Events that a transaction may have to publish.
+    pub(crate) fn propose_events(&self, count: usize) -> Vec<domain::id::EventId> {
+        if count == 0 {
+            return Vec::new();
+        }
+        self.store().ids(|maker, now| (0..count).map(|_| maker.event(now)).collect())
     }
 
     /// The most items one step takes on here.

@@ -257,6 +257,7 @@ async fn interrupted(
     {
         return hold(runtime, execution, grant, Some(&why));
     }
-    let result = TurnResult::failed("interrupted", reason);
+    let mut result = TurnResult::failed("interrupted", reason);
+    result.consumed_inputs = execute::proof(equipment, Runtime::segment(execution, equipment)).await;
     conclude(runtime, execution, grant, result, Recovered::Interrupted);
 }

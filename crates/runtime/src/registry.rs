@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use domain::scope::SecretRef;
 use domain::text::{ExecutorName, HandlerName};
-use extension::{BoxFuture, Executor, Handler, Secret, SecretError};
+use extension::{BoxFuture, Executor, Handler, Secret, SecretError, StartGate};
 
-/// Handlers and executors. Fixed when the daemon starts.
+/// Handlers, executors and start gates. Fixed when the daemon starts.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     handlers: BTreeMap<HandlerName, Arc<dyn Handler>>,
     executors: BTreeMap<ExecutorName, Arc<dyn Executor>>,
+    gates: Vec<Arc<dyn StartGate>>,
 }
 
 impl Registry {
@@ -24,7 +25,20 @@ impl Registry {
         Self {
             handlers: handlers.into_iter().map(|handler| (handler.name(), handler)).collect(),
             executors: executors.into_iter().map(|executor| (executor.name(), executor)).collect(),
+            gates: Vec::new(),
         }
+    }
+
+    /// The same with start gates, which are asked in this order.
+    #[must_use]
+    pub fn with_gates(mut self, gates: impl IntoIterator<Item = Arc<dyn StartGate>>) -> Self {
+        self.gates.extend(gates);
+        self
+    }
+
+    /// Every start gate.
+    pub fn gates(&self) -> &[Arc<dyn StartGate>] {
+        &self.gates
     }
 
     /// The handler of that name.

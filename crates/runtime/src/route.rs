@@ -188,6 +188,9 @@ impl Route {
         if applied.queued {
             runtime.hints().schedule.notify_one();
         }
+        if applied.ordered > 0 {
+            runtime.hints().dispatch.notify_one();
+        }
         // A completion may have waited for one of these lanes.
         runtime.hints().complete.notify_one();
         runtime.hints().committed();

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use domain::budget::Amount;
 use domain::capacity::Blocker;
 use domain::execution::{Execution, ExecutionState, Resumption, Turn};
 use domain::id::{Epoch, EventId, ExecutionId, Generation, Incarnation, WorkId};
@@ -17,11 +18,14 @@ use domain::pause::paused_by;
 use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
-use domain::text::ScopeName;
-use domain::work::{Queue, Work, WorkState};
+use domain::text::{ScopeName, Unit};
+use domain::work::{Hold, HoldReason, Queue, Work, WorkState};
+use extension::StartGate;
 
 use crate::announce;
+use crate::budget::{self, Verdict};
 use crate::execute::Claimed;
+use crate::gate::{self, Answers, Passage};
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::pause;
@@ -34,11 +38,14 @@ const MOVED_AT_ONCE: u32 = 1000;
 #[derive(Debug)]
 pub struct Schedule {
     runtime: Runtime,
+    answers: Answers,
+    /// The tenure in which what was being asked about has been brought back.
+    tenure: Option<Tenure>,
 }
 
 impl Schedule {
-    pub(crate) const fn new(runtime: Runtime) -> Self {
-        Self { runtime }
+    pub(crate) fn new(runtime: Runtime) -> Self {
+        Self { runtime, answers: Answers::default(), tenure: None }
     }
 }
 
@@ -47,6 +54,9 @@ impl Schedule {
 struct Scheduled {
     claimed: Vec<Claimed>,
     blocked: u64,
+    held: u64,
+    deferred: u64,
+    asked: Vec<WorkId>,
     stale: bool,
 }
 
@@ -58,11 +68,16 @@ impl Stage for Schedule {
     async fn step(&mut self) -> Result<Progress, StageError> {
         let runtime = &self.runtime;
         let Some(tenure) = runtime.tenure() else { return Ok(Progress::Idle { due_at: None }) };
+        if self.tenure != Some(tenure) && !runtime.registry().gates().is_empty() {
+            gate::ask_again(runtime, tenure).await?;
+            self.tenure = Some(tenure);
+        }
         let batch = runtime.batch();
         let works = runtime.store().read("schedule.read", move |tx| tx.runnable(batch)).await?;
         if works.is_empty() {
             return Ok(Progress::Idle { due_at: None });
         }
+        let seen = works.clone();
         let scheduled = match self.claim(tenure, works.clone()).await {
             Err(error) if stage::is_of_an_item(&error) => self.claim_each(tenure, works).await,
             scheduled => scheduled,
@@ -84,7 +99,18 @@ impl Stage for Schedule {
             // Whoever applied it may have rung before it was in force here.
             moved |= runtime.generations().active().number != before;
         }
-        runtime.metrics().claimed.inc_by(scheduled.claimed.len() as u64);
+        if !runtime.registry().gates().is_empty() {
+            self.answers.forget(&seen);
+            gate::ask(runtime, &self.answers, scheduled.asked);
+        }
+        let metrics = runtime.metrics();
+        metrics.claimed.inc_by(scheduled.claimed.len() as u64);
+        metrics.budget_holds.inc_by(scheduled.held);
+        metrics.budget_deferrals.inc_by(scheduled.deferred);
+        if scheduled.held > 0 {
+            // It may have been published that a budget is used up.
+            runtime.hints().route.notify_one();
+        }
         for claimed in scheduled.claimed {
             runtime.launch(claimed);
         }
@@ -101,10 +127,21 @@ impl Schedule {
         let ids = works.len();
         let proposed: Vec<ExecutionId> =
             runtime.store().ids(|maker, now| (0..ids).map(|_| maker.execution(now)).collect());
+        let crossings = runtime.propose_events(if active.crossings_max() > 0 { ids } else { 0 });
         let owner = runtime.store().incarnation();
+        let (gates, answers) = (runtime.registry().clone(), self.answers.clone());
         runtime
             .transact_owned("schedule", tenure, move |tx| {
-                let mut step = Step::new(&active, owner);
+                let mut step = Step {
+                    active: &active,
+                    owner,
+                    gates: gates.gates(),
+                    answers: &answers,
+                    crossings: budget::Proposed::new(&crossings),
+                    room: BTreeMap::new(),
+                    paused: BTreeSet::new(),
+                    done: Scheduled::default(),
+                };
                 step.run(tx, &works, &proposed)?;
                 Ok(step.done)
             })
@@ -119,6 +156,9 @@ impl Schedule {
                 Ok(one) => {
                     done.claimed.extend(one.claimed);
                     done.blocked += one.blocked;
+                    done.held += one.held;
+                    done.deferred += one.deferred;
+                    done.asked.extend(one.asked);
                     done.stale |= one.stale;
                 }
                 Err(error) if stage::is_of_an_item(&error) => {
@@ -135,6 +175,10 @@ impl Schedule {
 struct Step<'a> {
     active: &'a ActiveGeneration,
     owner: Incarnation,
+    gates: &'a [Arc<dyn StartGate>],
+    answers: &'a Answers,
+    /// Ids for Events about budgets.
+    crossings: budget::Proposed<'a>,
     /// How many more attempts each scope may run.
     room: BTreeMap<ScopeName, u32>,
     /// The scopes that an operator has paused.
@@ -143,11 +187,6 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn new(active: &'a ActiveGeneration, owner: Incarnation) -> Self {
-        let (room, paused) = (BTreeMap::new(), BTreeSet::new());
-        Self { active, owner, room, paused, done: Scheduled::default() }
-    }
-
     fn run(&mut self, tx: &mut dyn Tx, works: &[WorkId], proposed: &[ExecutionId]) -> Result<(), StoreError> {
         let in_force = tx.in_force()?;
         if in_force.generation.unwrap_or(Generation::from_number(0)) != self.active.number {
@@ -198,10 +237,26 @@ impl<'a> Step<'a> {
         {
             return self.block(tx, &work, busy);
         }
-        let (trigger, cause) = trigger(tx, &work)?;
+        match self.answers.passage(self.gates, &work, active.number, tx) {
+            Passage::Open => {}
+            Passage::Held(hold) => return self.hold(tx, &work, hold),
+            Passage::Ask => {
+                self.done.asked.push(work.id);
+                return self.block(tx, &work, Blocker::Asked(work.scope.clone()));
+            }
+        }
+        let (trigger, cause) = trigger_of(tx, &work)?;
+        let reserved = match budget::admit(tx, active, scope, &work, &mut self.crossings)? {
+            Verdict::Admitted(reserved) => reserved,
+            Verdict::Deferred(blocker) => {
+                self.done.deferred += 1;
+                return self.block(tx, &work, blocker);
+            }
+            Verdict::Held(hold) => return self.hold(tx, &work, hold),
+        };
         if let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility {
             let by = Resumption { winner: trigger.event, cause };
-            return self.resume(tx, &work, parked, by);
+            return self.resume(tx, &work, (parked, by), &reserved);
         }
         let Some(binding) = scope.bindings.get(&trigger.binding) else {
             return self.block(tx, &work, Blocker::Unconfigured(work.scope.clone()));
@@ -224,6 +279,7 @@ impl<'a> Step<'a> {
             executor: binding.executor.clone(),
             generation: active.number,
             timeout: binding.timeout(&scope.settings),
+            controls: active.controls(&binding.executor),
             deadline_at: None,
             handle: None,
             turn: Turn::first(cause),
@@ -232,11 +288,13 @@ impl<'a> Step<'a> {
             started_at: None,
             ended_at: None,
             unstopped: false,
+            interrupted_by: None,
         };
         tx.insert_execution(&claimed)?;
         let last = tx.last_sequence();
         tx.consume_inputs(work.id, last, execution)?;
         tx.update_work(&next, &work)?;
+        budget::reserve(tx, active, &claimed, &reserved)?;
         self.started(work, claimed);
         Ok(())
     }
@@ -246,8 +304,8 @@ impl<'a> Step<'a> {
         &mut self,
         tx: &mut dyn Tx,
         work: &Work,
-        parked: ExecutionId,
-        by: Resumption,
+        (parked, by): (ExecutionId, Resumption),
+        reserved: &BTreeMap<Unit, Amount>,
     ) -> Result<(), StoreError> {
         let corrupt = |reason: &str| StoreError::Corrupt { table: "work", reason: reason.to_owned() };
         let read = tx.execution(parked)?.ok_or_else(|| corrupt("goes on with no run"))?;
@@ -258,6 +316,7 @@ impl<'a> Step<'a> {
         let last = tx.last_sequence();
         tx.consume_batch(work.id, last, parked, next.turn.number)?;
         tx.update_work(&woken, work)?;
+        budget::reserve(tx, self.active, &next, reserved)?;
         self.started(work.clone(), next);
         Ok(())
     }
@@ -294,16 +353,32 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
+    /// Takes a Work out of the queue until its hold is over, and offers what it was offered to the next.
+    fn hold(&mut self, tx: &mut dyn Tx, work: &Work, hold: Hold) -> Result<(), StoreError> {
+        let next = work.clone().hold(hold).expect("a runnable Work can be held");
+        tx.update_work(&next, work)?;
+        self.done.held += u64::from(next.hold.is_some_and(|hold| hold.because == HoldReason::Budget));
+        self.done.blocked += 1;
+        room_freed(tx, &work.scope, 1)?;
+        key_freed(tx, work)?;
+        budget::offer(tx, self.active, &work.scope)?;
+        Ok(())
+    }
+
     fn block(&mut self, tx: &mut dyn Tx, work: &Work, blocker: Blocker) -> Result<(), StoreError> {
+        let waits_for_others = matches!(blocker, Blocker::Reserved(_) | Blocker::ReservedOverall);
         let next = work.clone().block(blocker).expect("a runnable Work can be blocked");
         tx.update_work(&next, work)?;
         self.done.blocked += 1;
-        // The room it was offered is still there; whoever waits for it may take it.
+        // What it was offered is still there; whoever waits for it may take it.
         room_freed(tx, &work.scope, 1)?;
         match next.queue {
             Queue::Blocked(Blocker::Concurrency(..)) => {}
             // It may have been brought back for its key, which another can have.
             Queue::Idle | Queue::Runnable | Queue::Blocked(_) => drop(key_freed(tx, work)?),
+        }
+        if !waits_for_others {
+            budget::offer(tx, self.active, &work.scope)?;
         }
         Ok(())
     }
@@ -321,15 +396,16 @@ pub(crate) fn key_freed(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError
     }
 }
 
-/// What triggers the next turn of a runnable Work, and the Event that the turn publishes from.
-fn trigger(tx: &mut dyn Tx, work: &Work) -> Result<(Input, EventId), StoreError> {
+/// The input that begins a Work's next turn, and the Event on whose chain that turn publishes.
+fn trigger_of(tx: &mut dyn Tx, work: &Work) -> Result<(Input, EventId), StoreError> {
     let (trigger, woken) = match work.eligibility {
         // What ended the wait after a failure comes first, whatever arrived meanwhile.
         Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
         Eligibility::Woken { wait, event, .. } => (tx.input(work.id, event)?, Some(wait)),
-        Eligibility::Clear | Eligibility::Backoff { .. } | Eligibility::Exhausted { .. } => {
-            (tx.pending_inputs(work.id, 1)?.into_iter().next(), None)
-        }
+        Eligibility::Clear
+        | Eligibility::Backoff { .. }
+        | Eligibility::Exhausted { .. }
+        | Eligibility::Stopping { .. } => (tx.pending_inputs(work.id, 1)?.into_iter().next(), None),
     };
     let Some(trigger) = trigger else {
         return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });

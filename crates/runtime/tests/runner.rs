@@ -9,12 +9,16 @@ mod runner {
     mod accept;
     mod alias;
     mod alone;
+    mod budget;
     mod capacity;
     mod causal;
     mod complete;
     mod control;
     mod crash;
     mod crowd;
+    mod gate;
+    mod interrupt;
+    mod inject;
     mod loops;
     mod orphan;
     mod own;

@@ -18,4 +18,5 @@ pub mod cases;
 pub mod differential;
 pub mod driver;
 pub mod reference;
+pub mod inject;
 pub mod store;

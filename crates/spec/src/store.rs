@@ -12,11 +12,13 @@ use domain::store::Store;
 
 mod access;
 mod alias;
+mod budget;
 mod config;
 mod durability;
 mod event;
 mod execution;
 mod feed;
+mod intent;
 mod kv;
 mod listing;
 mod ownership;
@@ -33,11 +35,13 @@ mod work;
 
 pub use self::access::*;
 pub use self::alias::*;
+pub use self::budget::*;
 pub use self::config::*;
 pub use self::durability::*;
 pub use self::event::*;
 pub use self::execution::*;
 pub use self::feed::*;
+pub use self::intent::*;
 pub use self::kv::*;
 pub use self::listing::*;
 pub use self::ownership::*;
@@ -128,6 +132,11 @@ macro_rules! for_each_store_case {
             timer_is_removed_once
             rearmed_timer_is_due_later
             timer_pages_neither_repeat_nor_skip
+            intent_reads_back_as_written
+            intents_come_due_in_order
+            attempt_has_one_intent_for_an_event
+            stale_intent_is_refused
+            one_input_is_consumed_by_itself
             wait_reads_back_as_written
             work_has_one_active_wait
             wait_ends_once
@@ -143,6 +152,9 @@ macro_rules! for_each_store_case {
             batch_of_a_turn_stands_apart
             result_of_a_later_turn_replaces_it
             held_works_are_listed
+            ledgers_add_up_apart
+            reservations_count_while_their_run_goes_on
+            recent_use_is_kept_by_kind_and_unit
             record_is_replaced_under_its_key
             records_are_listed_by_their_keys
             no_generation_is_in_force_at_first

@@ -90,7 +90,7 @@ fn value(schema: &Value) -> Result<String, Error> {
         None => "any".to_owned(),
         Some("string") => "text".to_owned(),
         Some("boolean") => "`true` or `false`".to_owned(),
-        Some("integer") => number(schema.as_object()),
+        Some("integer" | "number") => number(schema.as_object()),
         Some("array") => format!("list, each {}", value(&schema["items"])?),
         Some("object") => format!("table, each {}", value(&schema["additionalProperties"])?),
         Some(other) => return Err(unreadable("the schema", format!("it has the type `{other}`"))),

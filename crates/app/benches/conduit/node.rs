@@ -39,7 +39,7 @@ impl Executor for Nothing {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: false, resumes: false }
+        Capabilities { holds_until_pinned: false, inject: false, interrupt: false, resumes: false }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
@@ -116,6 +116,7 @@ pub(crate) fn scope(executor: &str, config: Value, concurrency: u32) -> Effectiv
         handler: HandlerName::known("match"),
         binding: Some(binding.name.clone()),
         active_policy: ActivePolicy::Queue,
+        fallbacks: domain::route::Fallbacks::default(),
         config: json!({"types": ["*"], "work": "fresh"}),
         declared_in: name.clone(),
     };
@@ -128,6 +129,7 @@ pub(crate) fn scope(executor: &str, config: Value, concurrency: u32) -> Effectiv
         bindings: BTreeMap::from([(binding.name.clone(), binding)]),
         extensions: BTreeMap::new(),
         read_scopes: Vec::new(),
+        budgets: Vec::new(),
     }
 }
 

@@ -96,10 +96,12 @@ fn fill(path: &Path) {
         ),
         format!(
             "INSERT INTO execution (id, work, scope, attempt, state, epoch, recovering, trigger, trigger_sequence,
-                binding, executor, generation, timeout, turn, cause, used, outcome, claimed_at, started_at, ended_at, unstopped, host)
+                binding, executor, generation, timeout, turn, cause, used, outcome, claimed_at, started_at, ended_at,
+                unstopped, host, controls)
              SELECT 10000000 + i, 10000001 + i % {works}, 'bench', 1 + i / {works},
                 CASE WHEN i % 97 = 0 THEN 7 ELSE 4 END, 1, 0, 10000000 + i, 10000000 + i, 'bench', 'shell', 1,
-                3600000000, 1, 10000000 + i, 0, CASE WHEN i % 97 = 0 THEN 3 ELSE 0 END, at - 30000000, at - 30000000, at, 0, 0
+                3600000000, 1, 10000000 + i, 0, CASE WHEN i % 97 = 0 THEN 3 ELSE 0 END, at - 30000000,
+                at - 30000000, at, 0, 0, 0
              FROM number"
         ),
         "INSERT INTO turn_result (execution, body)

@@ -192,12 +192,15 @@ impl From<ControlError> for Failure {
         let code = match &error {
             ControlError::Store(store) => return Self::from(store.clone()),
             ControlError::UnknownWork(_) => ErrorCode::UnknownWork,
+            ControlError::NoRun(..) => ErrorCode::NoLiveRun,
+            ControlError::Unsupported { .. } => ErrorCode::UnsupportedControl,
             ControlError::Refused(WorkRefusal::Terminal { .. }) => ErrorCode::TerminalWork,
             ControlError::Refused(
                 WorkRefusal::Running
                 | WorkRefusal::NotLive
                 | WorkRefusal::Idle
                 | WorkRefusal::Ineligible
+                | WorkRefusal::Stopping
                 | WorkRefusal::StaleRetry
                 | WorkRefusal::Waiting
                 | WorkRefusal::NotWaiting

@@ -10,7 +10,7 @@ use domain::retry::Eligibility;
 use domain::route::Checkpoint;
 use domain::store::{Snapshot, StoreError};
 use domain::time::Timestamp;
-use domain::work::Work;
+use domain::work::{HoldReason, Work};
 
 use super::failure::Failure;
 use super::server::{Answer, json, read};
@@ -85,7 +85,8 @@ fn failed_too_often(tx: &mut dyn Snapshot, work: &Work) -> Result<ExhaustedBody,
             Eligibility::Clear
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
-            | Eligibility::Woken { .. } => String::new(),
+            | Eligibility::Woken { .. }
+            | Eligibility::Stopping { .. } => String::new(),
         },
         since: work.queued_at.to_string(),
     })
@@ -96,34 +97,50 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
     let mut held = Vec::new();
     for (blocker, works) in tx.blockers(WORKS_MAX)? {
         match blocker {
-            // Room appears by itself, a wait ends by itself, and who failed too often or is held is told about apart.
+            // Room appears by itself, a wait ends by itself, and who failed too often, is held, or has yet to stop, is
+            // told about apart.
             Blocker::ScopeFull(_)
             | Blocker::Concurrency(..)
+            | Blocker::Asked(_)
+            | Blocker::Reserved(_)
+            | Blocker::ReservedOverall
             | Blocker::Backoff(_)
             | Blocker::Exhausted(_)
-            | Blocker::Held(_) => {
-                continue;
-            }
+            | Blocker::Held(_)
+            | Blocker::Stopping(_) => continue,
             Blocker::ScopeDisabled(_) | Blocker::ScopePaused(_) | Blocker::Unconfigured(_) => {}
         }
         let Some(first) = tx.blocked(&blocker, 1)?.first().copied() else { continue };
         let Some(work) = tx.work(first)? else { continue };
         held.push(HeldBody {
             reason: blocker.to_string(),
+            because: None,
+            detail: None,
             works,
             work: first.to_string(),
             keys: tx.keys_of(first)?.iter().map(KeyBody::from).collect(),
             since: work.queued_at.to_string(),
         });
     }
-    let released_by_hand = tx.held(COUNTED_MAX)?;
-    if let (Some(work), Ok(works)) = (released_by_hand.first(), u32::try_from(released_by_hand.len())) {
+    let all = tx.held(WORKS_MAX)?;
+    for because in HoldReason::ALL {
+        let of_reason = all.iter().filter_map(|work| {
+            work.hold.as_ref().filter(|hold| hold.because == because).map(|hold| (work, hold))
+        });
+        let (mut first, mut works) = (None, 0);
+        for one in of_reason {
+            first.get_or_insert(one);
+            works += 1;
+        }
+        let Some((work, hold)) = first else { continue };
         held.push(HeldBody {
             reason: Blocker::Held(work.scope.clone()).to_string(),
+            because: Some(because.as_str().to_owned()),
+            detail: Some(hold.reason.clone()),
             works,
             work: work.id.to_string(),
             keys: tx.keys_of(work.id)?.iter().map(KeyBody::from).collect(),
-            since: work.hold.as_ref().map_or(work.queued_at, |hold| hold.since).to_string(),
+            since: hold.since.to_string(),
         });
     }
     Ok(held)

@@ -9,9 +9,9 @@ use super::cloudevents;
 use super::route::{Operation, ROUTES, Route};
 use super::wire::{
     AcceptedBody, AgainBody, AppliedBody, ApplyBody, CancelledBody, ConfigBody, DoctorBody, EmitBody,
-    EventBody, ExplainBody, ExplanationBody, HealthBody, LoginCodeBody, NeedsBody, Page, PausedBody,
-    PlanBody, Problem, RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody, StatusBody,
-    TimelineBody, TimerBody, WaitBody, WhyBody, WorkBody,
+    EventBody, ExplainBody, ExplanationBody, HealthBody, InjectBody, LoginCodeBody, NeedsBody, OrderedBody,
+    Page, PausedBody, PlanBody, Problem, RevokedBody, RunBody, RunPage, ScopeBody, SessionBody, StartBody,
+    StatusBody, TimelineBody, TimerBody, WaitBody, WhyBody, WorkBody,
 };
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
@@ -201,6 +201,30 @@ fn describe(operation: Operation, g: &mut SchemaGenerator) -> Described {
                 "retryWork",
                 "Start the next run of a Work that failed: 202 for a new request, 200 for one that was accepted before",
                 AcceptedBody,
+                request,
+                &[200, 202]
+            )
+        }
+        Operation::InterruptWork => {
+            let request = Some(g.subschema_for::<AgainBody>().to_value());
+            answers!(
+                g,
+                "interruptWork",
+                "End the live run of a Work and keep the Work with its pending input: 202 for a new order, 200 for one \
+                 that was given before",
+                OrderedBody,
+                request,
+                &[200, 202]
+            )
+        }
+        Operation::InjectWork => {
+            let request = Some(g.subschema_for::<InjectBody>().to_value());
+            answers!(
+                g,
+                "injectWork",
+                "Give the live run of a Work something to take in: 202 for a new order, 200 for one that was given \
+                 before",
+                OrderedBody,
                 request,
                 &[200, 202]
             )

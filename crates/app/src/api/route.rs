@@ -20,6 +20,8 @@ pub(crate) enum Operation {
     ShowWork,
     CancelWork,
     RetryWork,
+    InterruptWork,
+    InjectWork,
     ReleaseWork,
     ListWaits,
     ListTimers,
@@ -82,7 +84,7 @@ pub(crate) const fn delete<O: Copy>(path: &'static str, operation: O) -> Route<O
 const EMIT: &str = "/v1/events";
 
 /// Every route.
-pub(crate) static ROUTES: [Route; 37] = [
+pub(crate) static ROUTES: [Route; 39] = [
     Route { method: Method::POST, path: EMIT, operation: Operation::EmitEvent, query: &["scope"] },
     get(
         EMIT,
@@ -101,6 +103,8 @@ pub(crate) static ROUTES: [Route; 37] = [
     get("/v1/work/{id}", Operation::ShowWork, &[]),
     post("/v1/work/{id}/cancel", Operation::CancelWork),
     post("/v1/work/{id}/retry", Operation::RetryWork),
+    post("/v1/work/{id}/interrupt", Operation::InterruptWork),
+    post("/v1/work/{id}/inject", Operation::InjectWork),
     post("/v1/work/{id}/release", Operation::ReleaseWork),
     get(
         "/v1/waits",

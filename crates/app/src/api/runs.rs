@@ -13,10 +13,13 @@ use runtime::why;
 use super::failure::Failure;
 use super::resolve;
 use super::server::{Answer, Asked, Refused, json, read};
-use super::wire::{EventBody, LaneBody, RunBody, WhyBody};
+use super::wire::{EventBody, LaneBody, OrderBody, RunBody, WhyBody};
 use crate::daemon::Daemon;
 use crate::view;
 use crate::view::why::WhyParts;
+
+/// The most orders that are told with a run.
+pub(crate) const ORDERS_MAX: u32 = 200;
 
 pub(crate) use again::{Again, again};
 #[cfg(test)]
@@ -32,6 +35,12 @@ fn body(tx: &mut dyn Snapshot, execution: &Execution) -> Result<RunBody, Refused
     let result = tx.turn_result(execution.id)?;
     let now = tx.now();
     Ok(RunBody::new(execution, &work, &keys, &trigger, result.as_ref(), now))
+}
+
+/// A run with the orders to it.
+fn whole(tx: &mut dyn Snapshot, execution: &Execution) -> Result<RunBody, Refused> {
+    let orders = tx.intents_of(execution.id, ORDERS_MAX)?;
+    Ok(RunBody { orders: orders.iter().map(OrderBody::from).collect(), ..body(tx, execution)? })
 }
 
 fn execution(tx: &mut dyn Snapshot, text: &str) -> Result<Execution, Refused> {
@@ -52,7 +61,7 @@ pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<RunBody, Failure>
     let text = text.to_owned();
     read(daemon, "run", move |tx| {
         let execution = execution(tx, &text)?;
-        body(tx, &execution)
+        whole(tx, &execution)
     })
     .await
 }
@@ -71,7 +80,7 @@ pub(crate) async fn reasons(daemon: &Daemon, text: &str) -> Result<WhyBody, Fail
     read(daemon, "why", move |tx| {
         let id = resolve::run(tx, &id)?;
         let why = why::why(tx, id)?.ok_or_else(|| Failure::not_found("no such run"))?;
-        let run = body(tx, &why.execution)?;
+        let run = whole(tx, &why.execution)?;
         let bodies = |links: &[why::Link]| links.iter().map(EventBody::from).collect::<Vec<_>>();
         let (chain, inputs, without_effect) =
             (bodies(&why.chain), bodies(&why.inputs), bodies(&why.without_effect));

@@ -14,10 +14,11 @@ use runtime::generation::{ActiveRoute, ActiveScope};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::budgets;
 use super::failure::Failure;
 use super::pause::{self, Pauses};
 use super::query::{self, Cursor, Query};
-use super::server::{Answer, Asked, json};
+use super::server::{Answer, Asked, json, read};
 use super::wire::{
     BindingBody, EntryBody, OwnRetryBody, Page, RemovedBody, RouteBody, ScopeBody, ScopeLineBody,
     SecretNameBody, SettingBody, VariableBody,
@@ -39,6 +40,12 @@ pub(crate) async fn find(daemon: &Daemon, query: &Query) -> Result<Page<ScopeBod
     if let Some(name) = query.text("name") {
         return Ok(Page { items: vec![show(daemon, name).await?], next: None });
     }
+    let mut page = page(daemon, query).await?;
+    counted(daemon, &mut page.items).await?;
+    Ok(page)
+}
+
+async fn page(daemon: &Daemon, query: &Query) -> Result<Page<ScopeBody>, Failure> {
     let described = Described::of(daemon).await?;
     let limit = query.limit()? as usize;
     let from = query.cursor(Cursor::Scopes)?.map_or(0, |from| usize::try_from(from).unwrap_or(usize::MAX));
@@ -59,7 +66,35 @@ pub(crate) async fn find(daemon: &Daemon, query: &Query) -> Result<Page<ScopeBod
 /// `not_found` when the configuration in force has none of that name, and what reading the store answers.
 pub(crate) async fn show(daemon: &Daemon, name: &str) -> Result<ScopeBody, Failure> {
     let described = Described::of(daemon).await?.scope(name);
-    described.ok_or_else(|| Failure::not_found("the configuration in force has no scope of that name"))
+    let mut scope = described
+        .ok_or_else(|| Failure::not_found("the configuration in force has no scope of that name"))?;
+    counted(daemon, std::slice::from_mut(&mut scope)).await?;
+    Ok(scope)
+}
+
+/// Adds how the budgets of some scopes stand.
+async fn counted(daemon: &Daemon, bodies: &mut [ScopeBody]) -> Result<(), Failure> {
+    let active = daemon.runtime().generations().active();
+    let scope = |body: &ScopeBody| active.scope(&body.name.parse().ok()?).map(|it| Arc::clone(&it.scope));
+    let scopes: Vec<Option<Arc<EffectiveScope>>> = bodies.iter().map(scope).collect();
+    if scopes.iter().flatten().all(|scope| scope.budgets.is_empty()) {
+        return Ok(());
+    }
+    let standing = read(daemon, "budgets", move |tx| {
+        let mut standing = Vec::with_capacity(scopes.len());
+        for scope in scopes {
+            standing.push(match scope {
+                Some(scope) => budgets::of_scope(tx, &scope.budgets, &scope.name)?,
+                None => Vec::new(),
+            });
+        }
+        Ok(standing)
+    })
+    .await?;
+    for (body, budgets) in bodies.iter_mut().zip(standing) {
+        body.budgets = budgets;
+    }
+    Ok(())
 }
 
 /// The scopes of a configuration, each below the one that it inherits from.
@@ -126,6 +161,7 @@ impl<'d> Described<'d> {
             ceilings: ceilings(&lineage),
             secrets: secrets(&lineage),
             read_scopes: scope.read_scopes.iter().map(ToString::to_string).collect(),
+            budgets: Vec::new(),
         })
     }
 

@@ -17,8 +17,8 @@ use super::posture::{self, Hosts, Peer, Place};
 use super::query::Query;
 use super::route::{self, Found, Operation, Route};
 use super::{
-    config, doctor, events, explain, metrics, needs, openapi, pause, replay, runs, scopes, sessions, starts,
-    stream, timeline, waits, work,
+    config, doctor, events, explain, metrics, needs, openapi, order, pause, replay, runs, scopes, sessions,
+    starts, stream, timeline, waits, work,
 };
 use crate::auth::Authority;
 use crate::daemon::Daemon;
@@ -232,6 +232,8 @@ impl Server {
             Operation::ShowWork => work::show(daemon, &asked).await,
             Operation::CancelWork => work::cancel(daemon, &asked).await,
             Operation::RetryWork => Box::pin(work::retry(daemon, asked)).await,
+            Operation::InterruptWork => Box::pin(order::interrupt(daemon, asked)).await,
+            Operation::InjectWork => Box::pin(order::inject(daemon, asked)).await,
             Operation::ReleaseWork => work::release(daemon, &asked).await,
             Operation::ListWaits => waits::list(daemon, &asked).await,
             Operation::ListTimers => waits::timers(daemon, &asked).await,

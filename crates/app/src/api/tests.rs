@@ -21,6 +21,7 @@ use crate::daemon::extensions::Extensions;
 use crate::daemon::{Options, Running, start};
 use crate::home::Home;
 
+mod budgets;
 mod cloudevents;
 mod config;
 mod daemon;
@@ -28,6 +29,7 @@ mod doctor;
 mod document;
 mod events;
 mod posture;
+mod order;
 mod runs;
 mod overview;
 mod pause;
@@ -131,7 +133,7 @@ impl Executor for Fake {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true, resumes: false }
+        Capabilities { holds_until_pinned: true, inject: true, interrupt: true, resumes: false }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

@@ -12,14 +12,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mod control;
+mod order;
 mod overview;
 mod pause;
 mod sequel;
 mod session;
 mod wait;
+mod budget;
 mod scope;
 
+pub(crate) use budget::*;
 pub(crate) use control::*;
+pub(crate) use order::*;
 pub(crate) use overview::*;
 pub(crate) use pause::*;
 pub(crate) use scope::*;
@@ -244,6 +248,15 @@ pub(crate) struct WorkBody {
     /// The newest attempt.
     #[serde(default)]
     pub(crate) last_run: Option<LastRunBody>,
+    /// What an operator may order of the live run: `inject`, `interrupt`.
+    #[serde(default)]
+    pub(crate) controls: Vec<String>,
+    /// Orders to the live run. Absent in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) orders: Vec<OrderBody>,
+    /// The budgets that it is under. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) budgets: Option<Vec<BudgetBody>>,
     /// Pending input, oldest first: Event ids. Present on a single Work, absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pending: Option<Vec<String>>,
@@ -289,6 +302,11 @@ impl WorkBody {
             ended_at: work.ended_at.map(|at| at.to_string()),
             keys: keys.iter().map(KeyBody::from).collect(),
             last_run: last.map(LastRunBody::from),
+            controls: last
+                .filter(|last| !last.state.is_terminal())
+                .map_or(Vec::new(), |last| controls(last.controls)),
+            orders: Vec::new(),
+            budgets: None,
             pending: None,
             pending_inputs: None,
         }
@@ -352,6 +370,15 @@ pub(crate) struct RunBody {
     pub(crate) recovering: bool,
     /// It ended, and what it had started may still run.
     pub(crate) unstopped: bool,
+    /// The Event whose interruption ended it.
+    #[serde(default)]
+    pub(crate) interrupt_event_id: Option<String>,
+    /// What an operator may order of it: `inject`, `interrupt`.
+    #[serde(default)]
+    pub(crate) controls: Vec<String>,
+    /// Orders to it. Absent in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) orders: Vec<OrderBody>,
 }
 
 impl RunBody {
@@ -402,6 +429,9 @@ impl RunBody {
             settling: live && execution.outcome.is_some(),
             recovering: execution.recovering,
             unstopped: execution.unstopped,
+            interrupt_event_id: execution.interrupted_by.map(|event| event.to_string()),
+            controls: if live { controls(execution.controls) } else { Vec::new() },
+            orders: Vec::new(),
         }
     }
 }

@@ -6,15 +6,19 @@ use domain::delivery::Acceptance;
 use domain::id::{IdMaker, WorkId};
 use domain::store::{ExecutionFilter, Snapshot, StoreError, WorkFilter};
 use domain::text::DeliveryId;
-use domain::work::Work;
+use domain::work::{Work, WorkState};
 use hyper::StatusCode;
 
+use super::budgets;
 use super::events;
 use super::failure::Failure;
 use super::query::{self, Cursor, Query};
 use super::resolve;
+use super::runs;
 use super::server::{Answer, Asked, json, read};
-use super::wire::{AcceptedBody, AgainBody, CancelledBody, Page, PendingInputBody, WaitBody, WorkBody};
+use super::wire::{
+    AcceptedBody, AgainBody, CancelledBody, OrderBody, Page, PendingInputBody, WaitBody, WorkBody,
+};
 use crate::daemon::Daemon;
 use crate::view;
 
@@ -82,11 +86,17 @@ pub(crate) async fn show(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
 /// # Errors
 /// `not_found`, `ambiguous_id`, and what reading the store answers.
 pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<WorkBody, Failure> {
-    let text = text.to_owned();
+    let (text, active) = (text.to_owned(), daemon.runtime().generations().active());
     read(daemon, "work", move |tx| {
         let id = resolve::work(tx, &text)?;
         let work = tx.work(id)?.ok_or_else(|| Failure::not_found("no such Work"))?;
         let mut body = body(tx, &work)?;
+        if let WorkState::Running { execution } = work.state {
+            let orders = tx.intents_of(execution, runs::ORDERS_MAX)?;
+            body.orders = orders.iter().map(OrderBody::from).collect();
+        }
+        let limits = active.scope(&work.scope).map(|it| it.scope.budgets.as_slice()).unwrap_or_default();
+        body.budgets = Some(budgets::of_work(tx, limits, (id, &work.scope))?);
         let pending = tx.pending_inputs(id, PENDING_MAX)?;
         body.pending = Some(pending.iter().map(|input| input.event.to_string()).collect());
         let mut inputs = Vec::with_capacity(pending.len());

@@ -10,6 +10,8 @@ mod list;
 mod show;
 mod cancel;
 mod retry;
+mod interrupt;
+mod inject;
 mod release;
 
 #[derive(Debug, Subcommand)]
@@ -18,6 +20,8 @@ pub(super) enum WorkCommand {
     Show(show::ShowArgs),
     Cancel(cancel::CancelArgs),
     Retry(retry::RetryArgs),
+    Interrupt(interrupt::InterruptArgs),
+    Inject(inject::InjectArgs),
     Release(release::ReleaseArgs),
 }
 
@@ -27,6 +31,8 @@ pub(super) async fn run(command: WorkCommand, context: &Context) -> Result<Exit,
         WorkCommand::Show(args) => show::show(&args, context).await,
         WorkCommand::Cancel(args) => cancel::cancel(&args, context).await,
         WorkCommand::Retry(args) => retry::retry(&args, context).await,
+        WorkCommand::Interrupt(args) => interrupt::interrupt(&args, context).await,
+        WorkCommand::Inject(args) => inject::inject(&args, context).await,
         WorkCommand::Release(args) => release::release(&args, context).await,
     }
 }

@@ -4,16 +4,18 @@
 
 use std::time::Duration;
 
+use domain::budget::{Amount, Budget, Per, WARNING_PERCENT, Window};
 use domain::config::{
     BindingConfig, Ceilings, Configuration, EntryConfig, Item, RouteConfig, ScopeConfig, SettingsPatch,
 };
+use domain::intent::ErrorFallback;
 use domain::retry::{HINT_MAX, OwnRetry};
-use domain::route::ActivePolicy;
+use domain::route::{ActivePolicy, Fallback, Fallbacks};
 use domain::scope::SecretRef;
 use domain::text::TextError;
 
 use super::model::{self, Model, or_empty};
-use super::problem::Problem;
+use super::problem::{Problem, suggestion};
 
 /// What a model declares about scopes.
 ///
@@ -79,6 +81,9 @@ impl Lowering {
         let read_scopes: Vec<_> = indexed(path, "read_scopes", &scope.read_scopes)
             .filter_map(|(at, name)| self.name(at, name))
             .collect();
+        let budgets: Vec<_> = indexed(path, "budgets", &scope.budgets)
+            .filter_map(|(at, declared)| self.budget(&at, declared))
+            .collect();
         let secrets = scope.secrets.iter().map(|(name, at)| (name.clone(), SecretRef(at.clone()))).collect();
         Some(ScopeConfig {
             name: name?,
@@ -91,6 +96,7 @@ impl Lowering {
             extensions,
             secrets,
             read_scopes,
+            budgets,
         })
     }
 
@@ -137,11 +143,13 @@ impl Lowering {
         let handler = handler.and_then(|text| self.name(format!("{path}.handler"), text));
         let binding = route.binding.as_ref().map(|text| self.name(format!("{path}.binding"), text));
         let active_policy = self.policy(path, route.active_policy.as_deref());
+        let fallbacks = self.fallbacks(path, route, active_policy);
         Some(Item::Define(RouteConfig {
             name: name?,
             handler: handler?,
             binding: binding.flatten(),
             active_policy: active_policy?,
+            fallbacks,
             config: or_empty(route.config.as_ref()),
         }))
     }
@@ -161,22 +169,75 @@ impl Lowering {
         }))
     }
 
+    fn budget(&mut self, path: &str, declared: &model::Budget) -> Option<Budget> {
+        let unit = self.name(format!("{path}.unit"), &declared.unit);
+        let per = self.word(format!("{path}.per"), Per::of_word(&declared.per), "`work`, `scope` or `all`");
+        let window = Window::of_word(&declared.window);
+        let window = self.word(format!("{path}.window"), window, "`life`, `day` or `week`");
+        // A number's own text, so that no binary fraction stands in between.
+        let limit: Option<Amount> = declared.limit.to_string().parse().ok();
+        let limit = self.word(format!("{path}.limit"), limit, "a number with at most three decimals");
+        let warning_percent = declared.warning_percent.unwrap_or(WARNING_PERCENT);
+        Some(Budget { unit: unit?, per: per?, window: window?, limit: limit?, warning_percent })
+    }
+
+    fn word<T>(&mut self, path: String, read: Option<T>, expected: &str) -> Option<T> {
+        if read.is_none() {
+            self.problems.push(Problem::new(path, "invalid_budget", format!("must be {expected}")));
+        }
+        read
+    }
+
     // Spec: unsupported_policy_explicit_fallback
     fn policy(&mut self, path: &str, policy: Option<&str>) -> Option<ActivePolicy> {
-        let message = match policy {
-            None | Some("queue") => return Some(ActivePolicy::Queue),
-            Some("drop") => return Some(ActivePolicy::Drop),
-            Some("inject" | "interrupt") => {
-                "no executor of this release can take input into a running attempt or be interrupted by it; use \
-                 `queue` or `drop`"
-            }
-            Some("coalesce") => {
-                "there is no such policy: whatever `queue` holds goes to the next attempt together; use `queue`"
-            }
-            Some(_unknown) => "there is no such policy; use `queue` or `drop`",
+        let Some(written) = policy else { return Some(ActivePolicy::Queue) };
+        if let Some(known) = POLICIES.into_iter().find(|known| known.as_str() == written) {
+            return Some(known);
+        }
+        let message = if written == "coalesce" {
+            "there is no such policy: whatever `queue` holds goes to the next attempt together; use `queue`"
+                .to_owned()
+        } else {
+            let hint = suggestion(written, POLICIES.map(ActivePolicy::as_str));
+            format!("there is no such policy; use `queue`, `inject`, `interrupt` or `drop`{hint}")
         };
         self.problems.push(Problem::new(format!("{path}.active_policy"), "unsupported_policy", message));
         None
+    }
+
+    /// What takes a policy's place. Each is a policy that every executor can do, or they could go in a circle.
+    fn fallbacks(&mut self, path: &str, route: &model::Route, policy: Option<ActivePolicy>) -> Fallbacks {
+        let mut fallbacks = Fallbacks::default();
+        for (key, written) in [("fallback", &route.fallback), ("on_error", &route.on_error)] {
+            let Some(written) = written else { continue };
+            let at = format!("{path}.{key}");
+            if policy.is_some_and(|policy| policy.order().is_none()) {
+                let message = format!("only `inject` and `interrupt` can need `{key}`; remove it");
+                self.problems.push(Problem::new(at, "needless_fallback", message));
+                continue;
+            }
+            match (key, written.as_str()) {
+                ("fallback", "queue") => fallbacks.unsupported = Some(Fallback::Queue),
+                ("fallback", "drop") => fallbacks.unsupported = Some(Fallback::Drop),
+                ("on_error", "queue") => fallbacks.on_error = Some(ErrorFallback::Queue),
+                (_, "inject" | "interrupt") => {
+                    let message = "a fallback must not need one itself, or they go in a circle; use `queue`";
+                    self.problems.push(Problem::new(at, "fallback_cycle", message));
+                }
+                ("on_error", "drop") => {
+                    let message = "what is ordered of a run is its Work's input already and cannot be dropped; use \
+                                   `queue`, or leave it out to try again";
+                    self.problems.push(Problem::new(at, "unsupported_fallback", message));
+                }
+                (_, other) => {
+                    let hint = suggestion(other, ["queue", "drop"]);
+                    let known = if key == "fallback" { "`queue` or `drop`" } else { "`queue`" };
+                    let message = format!("there is no such fallback; use {known}{hint}");
+                    self.problems.push(Problem::new(at, "unsupported_fallback", message));
+                }
+            }
+        }
+        fallbacks
     }
 }
 
@@ -194,6 +255,9 @@ fn duration(text: &str) -> Option<Duration> {
     let number = number.parse::<u64>().ok().filter(|_number| is_plain)?;
     Some(Duration::from_secs(number.checked_mul(seconds)?))
 }
+/// Every policy.
+const POLICIES: [ActivePolicy; 4] =
+    [ActivePolicy::Queue, ActivePolicy::Inject, ActivePolicy::Interrupt, ActivePolicy::Drop];
 
 fn indexed<'a, T>(path: &str, list: &str, items: &'a [T]) -> impl Iterator<Item = (String, &'a T)> {
     let list = format!("{path}.{list}");

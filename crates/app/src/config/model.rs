@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use domain::config::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// The configuration of Open Conduit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +83,32 @@ pub(crate) struct Scope {
     /// Scopes whose Events may end this scope's Waits. It gives no authority to write there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) read_scopes: Vec<String>,
+    /// How much its turns may use, each a limit on one unit. They are inherited, and a scope below can only lower a
+    /// limit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) budgets: Vec<Budget>,
+}
+
+/// A limit on what may be used of a unit. Once it is reached, no further turn starts: the Work is held until an
+/// operator releases it, which lets one turn through, or the limit is raised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Budget {
+    /// What is counted: `turns` and `attempts` are counted by the runtime; `usd`, `tokens`, `minutes` or any other
+    /// unit is what executors report.
+    pub(crate) unit: String,
+    /// Whose use counts: that of each `work`, of the `scope`, or of `all` scopes together.
+    #[schemars(extend("enum" = ["work", "scope", "all"]))]
+    pub(crate) per: String,
+    /// Over which time: the whole `life`, a UTC `day`, or a UTC `week` from Monday on.
+    #[schemars(extend("enum" = ["life", "day", "week"]))]
+    pub(crate) window: String,
+    /// At which amount no further turn starts, with at most three decimals.
+    pub(crate) limit: Number,
+    /// At which share of the limit a `core.budget.warning` Event is published, in percent. Default 80.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
+    pub(crate) warning_percent: Option<u32>,
 }
 
 /// Settings of a scope.
@@ -234,10 +260,21 @@ pub(crate) struct Route {
     /// The binding that runs what it matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) binding: Option<String>,
-    /// What happens to a match while the Work runs: `queue`, the default, or `drop`.
+    /// What happens to a match while the Work runs: `queue`, the default, keeps it for the next run; `inject` gives it
+    /// to the one that runs; `interrupt` ends that one for the next; `drop` records it and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["queue", "inject", "interrupt", "drop", null]))]
+    pub(crate) active_policy: Option<String>,
+    /// What takes the place of `inject` or `interrupt` where a run's executor cannot do it: `queue` or `drop`. Without
+    /// one, a binding whose executor cannot is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["queue", "drop", null]))]
-    pub(crate) active_policy: Option<String>,
+    pub(crate) fallback: Option<String>,
+    /// What happens when an executor that can do it fails at it: `queue` leaves the Event to the next run. By default it
+    /// is tried again for as long as the run goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["queue", null]))]
+    pub(crate) on_error: Option<String>,
     /// The handler's own configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) config: Option<Value>,

@@ -7,6 +7,7 @@ use super::model::{Binding, Entry, Model, Route, Scope};
 use super::problem::is_showable;
 use super::registry::{Registered, namespaces};
 
+mod budget;
 mod part;
 
 use part::{difference, in_words};
@@ -167,6 +168,7 @@ impl Plan {
         if before.read_scopes != after.read_scopes {
             change("read_scopes", format!("scope `{name}` may read other scopes than before"));
         }
+        self.budgets(before, after);
         self.secrets(before, after);
         self.list(Listed::of(after, "binding"), &before.bindings, &after.bindings);
         self.list(Listed::of(after, "route"), &before.routes, &after.routes);

@@ -1,12 +1,14 @@
 //! Extensions for tests: the real ones, and one that takes any configuration.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bundled::shell::{ShellExecutor, ShellOptions};
 use extension::{
-    BoxFuture, ConfigProblem, EventType, Executor, Handler, HandlerError, HandlerName, HttpDelivery, Ingress,
-    IngressDelivery, IngressEntry, IngressRefusal, Match, PreparedIngress, PreparedRoute, RouteInput,
-    Secrets, SourceName,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, EventType, ExecutionId, Executor, ExecutorName,
+    Handler, HandlerError, HandlerName, HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal,
+    Log, LogRequest, Match, PreparedIngress, PreparedRoute, Recovery, RouteInput, RunError, RunRequest,
+    Secrets, Segment, SourceName, Stopped, TurnResult,
 };
 use serde_json::Value;
 
@@ -32,7 +34,7 @@ impl Sample {
         handlers.push(Arc::new(Anything));
         let mut ingresses = bundled::ingresses();
         ingresses.push(Arc::new(Anything));
-        Self { handlers, executors: vec![Arc::new(shell)], ingresses, _runs: runs }
+        Self { handlers, executors: vec![Arc::new(shell), Arc::new(Plain)], ingresses, _runs: runs }
     }
 }
 
@@ -47,6 +49,52 @@ impl Registered for Sample {
 
     fn ingresses(&self) -> &[Arc<dyn Ingress>] {
         &self.ingresses
+    }
+}
+
+/// An executor that can do nothing to what runs.
+#[derive(Debug)]
+struct Plain;
+
+impl Executor for Plain {
+    fn name(&self) -> ExecutorName {
+        ExecutorName::known("plain")
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { holds_until_pinned: false, inject: false, interrupt: false, resumes: false }
+    }
+
+    fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
+        Ok("runs nothing".to_owned())
+    }
+
+    fn run<'a>(
+        &'a self,
+        _request: RunRequest,
+        _host: &'a dyn AttemptHost,
+    ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn recover(&self, _segment: Segment) -> BoxFuture<'_, Recovery> {
+        Box::pin(std::future::ready(Recovery::NothingStarted))
+    }
+
+    fn observe(&self, _segment: Segment) -> BoxFuture<'_, Result<TurnResult, RunError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn stop(&self, _segment: Segment) -> BoxFuture<'_, Stopped> {
+        Box::pin(std::future::ready(Stopped::Confirmed))
+    }
+
+    fn log(&self, _request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>> {
+        Box::pin(std::future::ready(Ok(Log { from: 0, bytes: Vec::new(), size: 0 })))
+    }
+
+    fn artifact(&self, _execution: ExecutionId, _path: &str) -> Option<PathBuf> {
+        None
     }
 }
 

@@ -174,9 +174,9 @@ fn unknown_keys_are_refused_with_the_nearest_name_and_all_at_once() {
             "line 5: scopes[0].settings.timeout_second: unknown key `timeout_second`; did you mean `timeout_seconds`?",
             "line 8: scopes[0].bindings[0].excutor: unknown key `excutor`; did you mean `executor`?",
             "line 9: scopes[0].routes[0]: unknown key, not shown as it does not look like one; known are `name`, \
-             `disabled`, `handler`, `binding`, `active_policy`, `config`",
+             `disabled`, `handler`, `binding`, `active_policy`, `fallback`, `on_error`, `config`",
             "line 11: scopes[0].routes[0].zzz: unknown key `zzz`; known are `name`, `disabled`, `handler`, \
-             `binding`, `active_policy`, `config`",
+             `binding`, `active_policy`, `fallback`, `on_error`, `config`",
         ],
     );
 }
@@ -220,6 +220,15 @@ fn names_and_lines_that_lack_something_are_refused() {
     );
 }
 
+/// A scope with a binding on `executor` and a route to it, with these lines.
+fn routing(executor: &str, lines: &str) -> String {
+    let binding = if executor == "shell" { "config = { command = 'true' }" } else { "" };
+    format!(
+        "[[scopes]]\nname = 'a'\n[[scopes.bindings]]\nname = 'b'\nexecutor = '{executor}'\n{binding}\n[[scopes.routes]]\n\
+         name = 'r'\nhandler = 'manual'\nbinding = 'b'\n{lines}\n"
+    )
+}
+
 #[test]
 fn a_binding_s_own_retries_are_read_with_their_wait() {
     let text = |retry: &str| {
@@ -244,14 +253,64 @@ fn a_binding_s_own_retries_are_read_with_their_wait() {
 
 #[test]
 fn only_the_policies_that_exist_are_accepted() {
-    for policy in ["inject", "interrupt", "coalesce", "S3CRET-hunter2"] {
-        let text = format!(
-            "[[scopes]]\nname = 'a'\n[[scopes.routes]]\nname = 'r'\nhandler = 'manual'\nactive_policy = '{policy}'\n"
-        );
-        let found = problems(&text, Format::Toml);
-        assert_eq!((found[0].code, found[0].line), ("unsupported_policy", Some(6)), "{policy}");
+    for policy in ["coalesce", "S3CRET-hunter2", "injct", "Interrupt"] {
+        let found = problems(&routing("shell", &format!("active_policy = '{policy}'")), Format::Toml);
+        assert_eq!((found[0].code, found[0].line), ("unsupported_policy", Some(11)), "{policy}");
         assert!(found[0].message.contains("use `queue`"), "{policy}");
     }
+    let near = problems(&routing("shell", "active_policy = 'injct'"), Format::Toml);
+    assert!(near[0].message.contains("did you mean `inject`?"), "{}", near[0]);
+    for policy in ["queue", "inject", "interrupt", "drop"] {
+        load(&routing("shell", &format!("active_policy = '{policy}'")), Format::Toml, &Sample::new())
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_policy_that_the_executor_cannot_do_needs_an_explicit_fallback() {
+    for policy in ["inject", "interrupt"] {
+        let lines = format!("active_policy = '{policy}'");
+        let found = problems(&routing("plain", &lines), Format::Toml);
+        assert_eq!((found[0].code, found[0].line), ("unsupported_policy", Some(11)), "{found:?}");
+        assert!(
+            found[0].message.contains("set `fallback`") && found[0].message.contains("`shell`"),
+            "{}",
+            found[0]
+        );
+        for fallback in ["queue", "drop"] {
+            let text = routing("plain", &format!("{lines}\nfallback = '{fallback}'"));
+            load(&text, Format::Toml, &Sample::new()).unwrap();
+        }
+        let bare =
+            format!("[[scopes]]\nname = 'a'\n[[scopes.routes]]\nname = 'r'\nhandler = 'manual'\n{lines}\n");
+        assert!(problems(&bare, Format::Toml)[0].message.contains("give it a `binding`"));
+    }
+    // A route that is inherited runs the binding of its own scope.
+    let inherited = format!(
+        "{}[[scopes]]\nname = 'c'\nparent = 'a'\n[[scopes.bindings]]\nname = 'b'\nexecutor = 'plain'\n",
+        routing("shell", "active_policy = 'inject'")
+    );
+    let found = problems(&inherited, Format::Toml);
+    assert_eq!((found.len(), found[0].code), (1, "unsupported_policy"), "{found:?}");
+    assert!(found[0].path.starts_with("scopes[1]"), "{}", found[0]);
+}
+
+#[test]
+fn fallbacks_neither_go_in_a_circle_nor_stand_without_need() {
+    for (lines, code) in [
+        ("active_policy = 'inject'\nfallback = 'interrupt'", "fallback_cycle"),
+        ("active_policy = 'interrupt'\nfallback = 'interrupt'", "fallback_cycle"),
+        ("active_policy = 'inject'\non_error = 'inject'", "fallback_cycle"),
+        ("active_policy = 'inject'\nfallback = 'S3CRET-hunter2'", "unsupported_fallback"),
+        ("active_policy = 'inject'\non_error = 'drop'", "unsupported_fallback"),
+        ("active_policy = 'queue'\nfallback = 'drop'", "needless_fallback"),
+        ("on_error = 'queue'", "needless_fallback"),
+    ] {
+        let found = problems(&routing("shell", lines), Format::Toml);
+        assert_eq!((found.len(), found[0].code), (1, code), "{lines}: {found:?}");
+    }
+    load(&routing("shell", "active_policy = 'inject'\non_error = 'queue'"), Format::Toml, &Sample::new())
+        .unwrap();
 }
 
 #[test]
@@ -329,7 +388,9 @@ fn the_schema_describes_every_key_and_allows_no_other() {
     let names: BTreeSet<&str> = definitions.keys().map(String::as_str).collect();
     assert_eq!(
         names,
-        BTreeSet::from(["Binding", "Ceilings", "Daemon", "Entry", "Route", "Scope", "Settings"])
+        BTreeSet::from([
+            "Binding", "Budget", "Ceilings", "Daemon", "Entry", "Retry", "Route", "Scope", "Settings",
+        ])
     );
     for table in definitions.values().chain([&schema]) {
         assert_eq!(table["additionalProperties"], false);
@@ -342,6 +403,43 @@ fn the_schema_describes_every_key_and_allows_no_other() {
     assert_eq!(definitions["Scope"]["required"], json!(["name"]));
     let examples = super::source::parse(&starter_with_examples(), Format::Toml).unwrap();
     assert_eq!(schema::check(&examples.value), []);
+}
+
+#[test]
+fn budgets_are_read_as_decimals_and_inherited() {
+    let loaded = loaded(
+        "[[scopes]]\nname = 'main'\n[[scopes.budgets]]\nunit = 'usd'\nper = 'scope'\nwindow = 'day'\nlimit = 2.5\n\
+         [[scopes]]\nname = 'low'\nparent = 'main'\n[[scopes.budgets]]\nunit = 'usd'\nper = 'scope'\n\
+         window = 'day'\nlimit = 1\nwarning_percent = 50\n",
+        Format::Toml,
+    );
+    let of = |name| loaded.scopes[&ScopeName::known(name)].budgets[0].clone();
+    assert_eq!((of("main").limit.thousandths(), of("main").warning_percent), (2500, 80));
+    assert_eq!((of("low").limit.thousandths(), of("low").warning_percent), (1000, 50));
+}
+
+#[test]
+fn a_budget_that_is_none_is_pointed_at() {
+    let budget = |rest: &str| format!("[[scopes]]\nname = 'a'\n[[scopes.budgets]]\n{rest}");
+    has_codes(
+        &budget(
+            "unit = 'S3CRET-hunter2'\nper = 'S3CRET-hunter2'\nwindow = 'S3CRET-hunter2'\nlimit = 0.12345\n",
+        ),
+        &[
+            (4, "scopes[0].budgets[0].unit", "invalid_name"),
+            (5, "scopes[0].budgets[0].per", "invalid_budget"),
+            (6, "scopes[0].budgets[0].window", "invalid_budget"),
+            (7, "scopes[0].budgets[0].limit", "invalid_budget"),
+        ],
+    );
+    shows(
+        &budget("unit = 'usd'\nper = 'work'\nwindow = 'life'\nlimit = -1\n"),
+        &["line 7: scopes[0].budgets[0].limit: must be a number with at most three decimals"],
+    );
+    has_codes(
+        &budget("unit = 'usd'\nper = 'work'\nwindow = 'life'\n"),
+        &[(3, "scopes[0].budgets[0]", "missing_key")],
+    );
 }
 
 /// Every place of a tree.

@@ -63,6 +63,8 @@ struct Scope {
     ceilings: Vec<SettingRow>,
     secrets: Vec<Part>,
     read_scopes: Vec<String>,
+    /// Each with how it stands.
+    budgets: Vec<(String, String)>,
 }
 
 /// The button that resumes the scope that pauses one.
@@ -286,6 +288,7 @@ impl Scope {
             ceilings: words.ceilings,
             secrets: words.secrets,
             read_scopes: words.read_scopes,
+            budgets: words.budgets,
         }
     }
 }

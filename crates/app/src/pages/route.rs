@@ -33,6 +33,10 @@ pub(crate) enum Page {
     AskCancel,
     /// Its button.
     Cancel,
+    /// What interrupting the run of a Work does.
+    AskInterrupt,
+    /// Its button.
+    Interrupt,
     /// The button that starts the next run of a Work that failed.
     Retry,
     /// The button that lets a held Work go on.
@@ -93,6 +97,8 @@ impl Page {
             | Self::Again
             | Self::AskCancel
             | Self::Cancel
+            | Self::AskInterrupt
+            | Self::Interrupt
             | Self::Retry
             | Self::Release
             | Self::Events
@@ -129,6 +135,8 @@ static PAGES: &[Route<Page>] = &[
     post("/runs/{id}/again", Page::Again),
     get("/work/{id}/cancel", Page::AskCancel, &[]),
     post("/work/{id}/cancel", Page::Cancel),
+    get("/work/{id}/interrupt", Page::AskInterrupt, &[]),
+    post("/work/{id}/interrupt", Page::Interrupt),
     post("/work/{id}/retry", Page::Retry),
     post("/work/{id}/release", Page::Release),
     get("/assets/{name}", Page::Asset, &[]),

@@ -36,6 +36,8 @@ struct Shows {
     since: Moment,
     took: Option<String>,
     is_live: bool,
+    /// The Work whose run it is, when it can be interrupted.
+    interrupt: Option<String>,
     can_run_again: bool,
     steps: Vec<Told>,
     depth: i64,
@@ -123,6 +125,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         since: clock.moment(run.started_at.as_deref().unwrap_or(&run.claimed_at)),
         took: run::took(&run, clock.now()).map(time::span),
         is_live,
+        interrupt: view::order::can_interrupt(&run.controls).then(|| run.work.clone()),
         can_run_again: Again::admit(&run).is_ok(),
         steps,
         depth: chain.last().map_or(0, |trigger| trigger.depth),

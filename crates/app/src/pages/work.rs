@@ -36,6 +36,10 @@ struct Shown {
     name: String,
     look: Look,
     is_live: bool,
+    /// Whether its run can be interrupted.
+    can_interrupt: bool,
+    /// What was ordered of its run, and what came of it.
+    orders: Vec<Vec<Part>>,
     /// The name of a request for its next run, when one may be made.
     retry: Option<String>,
     /// Whether it may be released.
@@ -46,6 +50,8 @@ struct Shown {
     lifecycle: String,
     scope: String,
     keys: Vec<Key>,
+    /// The budgets that it is under, each with how it stands.
+    budgets: Vec<(String, String)>,
     created: Moment,
     ended: Option<Moment>,
     attempts: i64,
@@ -101,11 +107,18 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         name,
         look: view::work::look(&body),
         is_live: body.ended_at.is_none(),
+        can_interrupt: view::order::can_interrupt(&body.controls),
+        orders: body
+            .orders
+            .iter()
+            .map(|order| said::parts(&spelled(&view::order::sentence(order)), clock))
+            .collect(),
         retry: view::work::can_retry(&body).then(|| Again::fresh_delivery_id(&visit.daemon).to_string()),
         is_held: view::work::can_release(&body),
         mover: said::parts(&view::work::end(&body).unwrap_or_else(|| view::work::mover(&body)), clock),
         lifecycle: view::work::lifecycle(&body.lifecycle).to_owned(),
         keys: keys(&body),
+        budgets: view::budget::all(body.budgets.as_deref().unwrap_or_default()),
         created: clock.moment(&body.created_at),
         ended: body.ended_at.as_deref().map(|at| clock.moment(at)),
         attempts: body.attempts,

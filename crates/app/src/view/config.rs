@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{count, time};
+use super::{budget, count, time};
 use crate::api::wire::{BindingBody, EntryBody, PauseBody, RemovedBody, RouteBody, ScopeBody, SettingBody};
 
 /// A scope in words.
@@ -28,6 +28,8 @@ pub(crate) struct ScopeWords {
     /// Names only.
     pub(crate) secrets: Vec<Part>,
     pub(crate) read_scopes: Vec<String>,
+    /// Each with how it stands.
+    pub(crate) budgets: Vec<(String, String)>,
 }
 
 /// A named part of a scope.
@@ -79,6 +81,7 @@ impl ScopeWords {
             ceilings: scope.ceilings.iter().map(|ceiling| SettingRow::new(ceiling, name)).collect(),
             secrets: parts(&scope.secrets, |one| (&one.name, Vec::new(), inherited(&one.declared_in))),
             read_scopes: scope.read_scopes.clone(),
+            budgets: budget::all(&scope.budgets),
         }
     }
 }

@@ -63,8 +63,10 @@ pub(crate) fn look(event: &EventBody) -> Look {
 /// Whether the runtime says it about a run and no route asks for it. Nobody misses a route for it.
 fn is_only_announced(event: &EventBody) -> bool {
     let unmatched = event.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.outcome == "unmatched");
-    let is_of_the_runtime = event.event_type.starts_with("core.") && event.emitted_by.is_some();
-    unmatched && (is_of_the_runtime || event.event_type == "core.work.created")
+    let is_said = event.emitted_by.is_some()
+        || event.event_type.starts_with("core.budget.")
+        || event.event_type == "core.work.created";
+    unmatched && is_said && event.event_type.starts_with("core.")
 }
 
 /// What became of it, in a phrase for a list.
@@ -73,6 +75,7 @@ fn became(event: &EventBody) -> String {
     let because = checkpoint.reason.as_deref().map(brief);
     let route = checkpoint.route.as_deref().map(|route| format!("route {route}"));
     match (checkpoint.outcome.as_str(), because) {
+        ("routed", Some(reason)) if checkpoint.code.as_deref() == Some("operator_interrupt") => reason,
         ("routed", _) => {
             let work = checkpoint.work.as_deref().unwrap_or("a Work");
             let by = route.map(|route| format!(" by {route}")).unwrap_or_default();
@@ -157,9 +160,15 @@ pub(crate) fn fate(event: &EventBody) -> String {
     let because = because(checkpoint.reason.as_deref(), checkpoint.code.as_deref());
     let route = checkpoint.route.as_deref().unwrap_or("?");
     match checkpoint.outcome.as_str() {
+        "routed" if checkpoint.code.as_deref() == Some("operator_interrupt") => {
+            format!("It is an order and no input{because}.")
+        }
         "routed" => {
             let work = checkpoint.work.as_deref().unwrap_or("a Work");
             match &checkpoint.route {
+                Some(route) if matches!(checkpoint.code.as_deref(), Some("fallback" | "run_over")) => {
+                    format!("Route `{route}` (generation {generation}) made it input of {work}{because}.")
+                }
                 Some(route) => format!("Route `{route}` (generation {generation}) made it input of {work}."),
                 // What asks for the next run of a Work needs no route.
                 None => format!("It became input of {work}{because}."),

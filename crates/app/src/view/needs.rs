@@ -98,7 +98,14 @@ fn of_held(held: &HeldBody, clock: &Clock) -> Need {
     let (word, scope) = held.reason.split_once(':').unwrap_or((held.reason.as_str(), ""));
     let because = match word {
         "scope_disabled" => format!("scope {scope} is disabled"),
-        "held" => "the bounds of its chain refused what it goes on from".to_owned(),
+        "scope_paused" => format!("scope {scope} is paused"),
+        "held" => match held.because.as_deref() {
+            // Its own words, where they are about all of them.
+            Some("budget" | "gate") if held.works == 1 => spelled_reason(held),
+            Some("budget") => "a budget is used up".to_owned(),
+            Some("gate") => "a gate holds their start".to_owned(),
+            Some(_) | None => "the bounds of its chain refused what it goes on from".to_owned(),
+        },
         "unconfigured" => format!("the configuration has no such scope or binding any more, in {scope}"),
         other => other.to_owned(),
     };
@@ -120,10 +127,20 @@ fn of_held(held: &HeldBody, clock: &Clock) -> Need {
         why: "Input waits and stays in order.".to_owned(),
         since_word: "Held since",
         since: Some(clock.moment(&held.since)),
-        then: work::blocked(&held.reason).replace('`', ""),
-        action: (word != "held")
+        then: match held.because.as_deref() {
+            Some("budget") => {
+                "A release lets one more turn through, and a raised limit lets it go on.".to_owned()
+            }
+            Some("gate") => "Its gate settles that, and a release lets it start.".to_owned(),
+            Some(_) | None => work::blocked(&held.reason).replace('`', ""),
+        },
+        action: (word != "held" || held.because.as_deref() == Some("budget"))
             .then(|| Action { name: "See the configuration", path: "/config".to_owned() }),
     }
+}
+
+fn spelled_reason(held: &HeldBody) -> String {
+    clipped(&spelled(held.detail.as_deref().unwrap_or_default()), REASON_LETTERS)
 }
 
 fn of_exhausted(failed: &ExhaustedBody, clock: &Clock) -> Need {
@@ -258,6 +275,8 @@ mod tests {
         let keys = vec![KeyBody { source: "hook/ci".to_owned(), external_id: "pr/7".to_owned() }];
         HeldBody {
             reason: reason.to_owned(),
+            because: None,
+            detail: None,
             works,
             work: "work_1".to_owned(),
             keys,
@@ -332,6 +351,21 @@ mod tests {
             because: because.to_owned(),
             since: "2026-03-10T11:00:00Z".to_owned(),
         }
+    }
+
+    #[test]
+    fn a_hold_says_its_reason_and_what_lifts_it() {
+        let of = |because: &str, works| HeldBody {
+            because: Some(because.to_owned()),
+            detail: Some("the budget of usd per scope a day is used up: 5 of 5 usd".to_owned()),
+            ..held("held:main", works)
+        };
+        let body = NeedsBody {
+            held: vec![of("budget", 1), of("budget", 4), of("gate", 2), of("wake_refused", 1)],
+            ..NeedsBody::default()
+        };
+        let told: Vec<String> = told(&body).iter().map(text).collect();
+        insta::assert_snapshot!("holds", told.join("\n\n"));
     }
 
     #[test]

@@ -153,7 +153,10 @@ pub(crate) fn ending(run: &RunBody) -> String {
         "parked" => "It is parked until what it waits for comes; then the same run goes on.".to_owned(),
         "waiting" => format!("It ended{at} to wait; the next run goes on when what it waits for comes."),
         "failed" => format!("It failed{at}{because}."),
-        "cancelled" => format!("It was cancelled{at}."),
+        "cancelled" => match &run.interrupt_event_id {
+            Some(event) => format!("It was interrupted for {event}{at}; its Work goes on."),
+            None => format!("It was cancelled{at}."),
+        },
         _live if run.recovering => "The daemon is finding out what became of it.".to_owned(),
         _live if run.settling => {
             "Its outcome is known; it ends when input on its way has arrived.".to_owned()

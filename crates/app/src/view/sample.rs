@@ -112,6 +112,9 @@ pub(super) fn run() -> RunBody {
         settling: false,
         recovering: false,
         unstopped: true,
+        interrupt_event_id: None,
+        controls: Vec::new(),
+        orders: Vec::new(),
     }
 }
 

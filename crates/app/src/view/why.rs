@@ -200,7 +200,12 @@ fn start(parts: &WhyParts<'_>) -> Step {
             "A daemon took it over {claims} after its first claim; it is still the same attempt."
         ));
     }
-    then.extend(parts.inputs.iter().filter(|input| input.id != run.trigger.event).map(further_input));
+    let injected = |input: &EventBody| {
+        run.orders.iter().any(|order| order.event == input.id && order.state == "consumed")
+    };
+    let further = parts.inputs.iter().filter(|input| input.id != run.trigger.event);
+    then.extend(further.map(|input| further_input(input, injected(input))));
+    then.extend(run.orders.iter().filter(|order| order.state != "consumed").map(super::order::sentence));
     then.push(run::ending(run));
     if run.unstopped {
         then.push(
@@ -225,13 +230,11 @@ fn start(parts: &WhyParts<'_>) -> Step {
     }
 }
 
-fn further_input(input: &EventBody) -> String {
+fn further_input(input: &EventBody, injected: bool) -> String {
+    let when = if injected { "While it ran it took in" } else { "It also took in" };
     let repeats = event::repeats(input).map(|sentence| format!(" {sentence}")).unwrap_or_default();
     let at = time::absolute(&input.accepted_at);
-    format!(
-        "It also took in {} `{}` from `{}`, accepted at {at}.{repeats}",
-        input.id, input.event_type, input.source
-    )
+    format!("{when} {} `{}` from `{}`, accepted at {at}.{repeats}", input.id, input.event_type, input.source)
 }
 
 fn without_effect(other: &EventBody) -> Stub {

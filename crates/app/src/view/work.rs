@@ -3,7 +3,7 @@
 use domain::time::Timestamp;
 
 use super::look::{self, Family, Look};
-use super::{Field, time};
+use super::{Field, budget, time};
 use crate::api::wire::{LastRunBody, PendingInputBody, WorkBody};
 
 /// A line of a list of Works.
@@ -83,6 +83,9 @@ pub(crate) fn fields(work: &WorkBody, now: Timestamp) -> Vec<Field> {
     fields.push(Field::new("runs", work.attempts.to_string()));
     let created = format!("{} ({})", time::absolute(&work.created_at), time::ago(&work.created_at, now));
     fields.push(Field::new("created", created));
+    for (name, standing) in budget::all(work.budgets.as_deref().unwrap_or_default()) {
+        fields.push(Field::new("budget", format!("{name}: {standing}")));
+    }
     if let Some(last) = &work.last_run {
         let state = look::state(&last.state).word;
         fields.push(Field::new("last run", format!("{}, attempt {}, {state}", last.run, last.attempt)));
@@ -111,7 +114,7 @@ pub(crate) fn input(input: &PendingInputBody) -> String {
 /// What will move the Work, in one sentence.
 pub(crate) fn mover(work: &WorkBody) -> String {
     if let Some(hold) = &work.hold {
-        return format!("It is held: {}; `work release` lets it go on.", hold.reason);
+        return format!("It is held: {}; {}.", hold.reason, lifts(&hold.because));
     }
     match (work.state.as_str(), work.queue.as_str()) {
         ("ready", _) if waits(work, "backoff") || waits(work, "exhausted") => failing(work),
@@ -130,6 +133,16 @@ pub(crate) fn mover(work: &WorkBody) -> String {
             Some(successor) => format!("Nothing: it has ended, and {successor} goes on with its keys."),
             None => "Nothing: it has ended.".to_owned(),
         },
+    }
+}
+
+/// What ends a hold.
+fn lifts(because: &str) -> &'static str {
+    match because {
+        "budget" => "`work release` lets one more turn through, and a raised limit lets it go on",
+        "gate" => "its gate settles that, and `work release` lets it start",
+        // A later daemon may know more reasons.
+        _other => "`work release` lets it go on",
     }
 }
 
@@ -183,6 +196,16 @@ pub(crate) fn blocked(reason: &str) -> String {
         Some(("exhausted", _scope)) => {
             "It failed too often in a row; `work retry` starts its next run.".to_owned()
         }
+        Some(("stopping", _scope)) => {
+            "It starts once everything that its interrupted run had started has stopped.".to_owned()
+        }
+        Some(("asked", _scope)) => "It starts when its gate has nothing against it.".to_owned(),
+        Some(("reserved", "*")) => {
+            "It starts when runs give back what they have reserved of a budget over all scopes.".to_owned()
+        }
+        Some(("reserved", scope)) => {
+            format!("It starts when runs of scope `{scope}` give back what they have reserved of its budget.")
+        }
         Some(("held", _scope)) => "It starts when it is released; `work release` does that.".to_owned(),
         // A later daemon may know more reasons.
         Some(_) | None => format!("It waits for `{reason}`."),
@@ -231,9 +254,36 @@ pub(crate) fn cancel_effects(work: &WorkBody) -> Vec<CancelEffect> {
     effects
 }
 
+/// What interrupting the run of a Work does, in the order in which it matters.
+pub(crate) fn interrupt_effects(work: &WorkBody) -> Vec<CancelEffect> {
+    let effect = |icon, sentence: String| CancelEffect { icon, sentence, is_final: false };
+    let run = work.run.as_deref().unwrap_or("Its run");
+    let stops = format!("{run} loses its authority and is stopped. Its output and its files stay.");
+    let mut effects = vec![CancelEffect { icon: "i-stop", sentence: stops, is_final: true }];
+    let pending = i64::try_from(work.pending.as_ref().map_or(0, Vec::len)).unwrap_or(i64::MAX);
+    effects.push(match pending {
+        0 => effect(
+            "i-wait",
+            "The Work stays. No input is pending, so it rests until its next one.".to_owned(),
+        ),
+        pending => {
+            let inputs = super::count(pending, "pending input", "pending inputs");
+            effect(
+                "i-retry",
+                format!("The Work stays. Its next run takes in its {inputs}, once this one has stopped."),
+            )
+        }
+    });
+    effects.push(effect(
+        "i-skip",
+        "It counts as no failure, and what the run took in is not given again.".to_owned(),
+    ));
+    effects
+}
+
 /// Whether only an operator can clear what a blocked Work waits for.
 pub(crate) fn is_held(work: &WorkBody) -> bool {
-    const BY_ITSELF: [&str; 3] = ["scope_full:", "concurrency:", "backoff:"];
+    const BY_ITSELF: [&str; 4] = ["scope_full:", "concurrency:", "backoff:", "stopping:"];
     let moves_by_itself = |reason: &str| BY_ITSELF.iter().any(|word| reason.starts_with(word));
     work.queue == "blocked" && work.blocked_by.as_deref().is_some_and(|reason| !moves_by_itself(reason))
 }

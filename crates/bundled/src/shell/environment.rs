@@ -16,9 +16,10 @@ use super::config::{Config, check_variable, is_argument};
 const PASSED_ON: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
 /// What the runtime sets itself.
-const RESERVED: [&str; 8] = [
+const RESERVED: [&str; 9] = [
     "OS_INPUT_FILE",
     "OS_OUTPUT_DIR",
+    "OS_INBOX_DIR",
     "OS_TRIGGER_TYPE",
     "OS_EXECUTION_ID",
     "OS_WORK_ID",
@@ -71,6 +72,7 @@ pub(super) fn build(
     let mut say = |name: &str, value: String| variables.insert(name.to_owned(), value);
     say("OS_INPUT_FILE", text(&directory.input())?);
     say("OS_OUTPUT_DIR", text(&directory.out())?);
+    say("OS_INBOX_DIR", text(&directory.inbox())?);
     say("OS_EXECUTION_ID", request.execution.to_string());
     say("OS_WORK_ID", request.work.to_string());
     say("OS_ATTEMPT", request.attempt.to_string());

@@ -48,6 +48,14 @@ pub(super) fn render(request: &RunRequest) -> Vec<u8> {
     file
 }
 
+/// The bytes of a file with one Event, as it stands among the inputs.
+pub(super) fn render_one(input: &InputView) -> Vec<u8> {
+    let mut file = Vec::new();
+    push_input(&mut file, input);
+    file.push(b'\n');
+    file
+}
+
 fn push_input(file: &mut Vec<u8>, input: &InputView) {
     file.extend(open_object::<EventView>(&input.event));
     if input.is_context {

@@ -13,6 +13,8 @@ use launcher::redact::Redactor;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::inbox;
+
 /// The command's own statement, in `OS_OUTPUT_DIR`.
 const RESULT_FILE: &str = "result.json";
 /// The largest statement that is read.
@@ -66,6 +68,7 @@ pub(super) fn judge(
         result.summary = Some("shell command timed out".to_owned());
     }
     result.artifacts = artifacts(&directory.out());
+    result.consumed_inputs = inbox::acknowledged(directory);
     result
 }
 

@@ -7,13 +7,14 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use extension::{Epoch, ExecutionId, Recovery, Segment, Stopped, TurnResult};
+use extension::{Epoch, EventId, ExecutionId, Injected, Injection, Recovery, Segment, Stopped, TurnResult};
 use launcher::directory::{SegmentDirectory, Verdict};
 use launcher::process::{Machine, Survivors, Tree, send, wait_readable};
 use rustix::process::Signal;
 
 use super::config::Config;
 use super::handle::Handle;
+use super::inbox::{self, Delivered};
 use super::judge::judge;
 use super::root::Root;
 
@@ -233,7 +234,47 @@ impl Site {
             Ok(()) => "the launcher was ended before the command, and the command with it".to_owned(),
             Err(Survivors(count)) => format!("the launcher was ended, and {count} processes could not be"),
         };
-        Ok(Settled::Ended(TurnResult::failed("interrupted", summary)))
+        let mut result = TurnResult::failed("interrupted", summary);
+        result.consumed_inputs = inbox::acknowledged(&directory);
+        Ok(Settled::Ended(result))
+    }
+
+    /// Puts an Event into the inbox of a command that runs.
+    pub(super) fn inject(&self, injection: &Injection) -> io::Result<Injected> {
+        let Injection { segment, input } = injection;
+        let no = |reason: &str| Ok(Injected::NotAccepting { reason: reason.to_owned() });
+        let Some(handle) = segment.handle.as_deref().and_then(Handle::from_bytes) else {
+            return no("there is no handle by which the run could be found");
+        };
+        let directory = self.root.segment(segment.execution, handle.epoch);
+        // What an earlier call delivered is there, whatever became of the command since.
+        if inbox::has(&directory, input) {
+            return Ok(Injected::Accepted);
+        }
+        if self.open_launcher(&handle)?.is_none() || directory.status()?.is_some() {
+            return no("the command has ended");
+        }
+        Ok(match inbox::deliver(&directory, input)? {
+            Delivered::Yes => Injected::Accepted,
+            Delivered::NoInbox => {
+                let reason = "the run has no inbox: it was started by another version, or removed it";
+                Injected::NotAccepting { reason: reason.to_owned() }
+            }
+        })
+    }
+
+    /// What the launches of a segment have acknowledged.
+    pub(super) fn proof(&self, segment: &Segment) -> io::Result<Vec<EventId>> {
+        let launches = self.launches(segment.execution, |epoch| epoch <= segment.epoch)?;
+        let mut events: Vec<EventId> = Vec::new();
+        for (_, directory) in launches {
+            for event in inbox::acknowledged(&directory) {
+                if !events.contains(&event) {
+                    events.push(event);
+                }
+            }
+        }
+        Ok(events)
     }
 
     /// Opens the launcher of an adopted segment; `None` when it has ended meanwhile.

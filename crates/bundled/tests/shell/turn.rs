@@ -75,6 +75,7 @@ async fn the_environment_is_exactly_the_allow_list() {
             ("OPEN_CONDUIT_RUN", &run_directory),
             ("OS_ATTEMPT", "1"),
             ("OS_EXECUTION_ID", "run_000000000002d"),
+            ("OS_INBOX_DIR", &format!("{run_directory}/e1/inbox")),
             ("OS_INPUT_FILE", &format!("{run_directory}/e1/input.json")),
             ("OS_OUTPUT_DIR", &format!("{run_directory}/e1/out")),
             ("OS_TRIGGER_TYPE", "build.requested"),

@@ -20,6 +20,8 @@ pub const BINDINGS_MAX: usize = 256;
 pub const ENTRIES_MAX: usize = 128;
 /// The most secrets that may hold in one scope, or be selected by one entry or binding.
 pub const SECRETS_MAX: usize = 256;
+/// The most budgets that may hold in one scope.
+pub const BUDGETS_MAX: usize = 32;
 /// The most scopes one scope may read.
 pub const READ_SCOPES_MAX: usize = 64;
 

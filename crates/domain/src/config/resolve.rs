@@ -10,8 +10,9 @@ use super::limits::{self, BINDINGS_MAX, BOUNDED, ENTRIES_MAX, ROUTES_MAX, SCOPES
 use super::lineage::{Tree, tree};
 use super::{
     BindingConfig, BindingItem, Ceilings, Configuration, EntryConfig, EntryItem, Item, Problem, ProblemCode,
-    RouteItem, ScopeConfig, SettingsPatch, secret,
+    RouteItem, ScopeConfig, SettingsPatch, budget, secret,
 };
+use crate::budget::Budget;
 use crate::scope::{Binding, EffectiveScope, Entry, Route, SecretRef, Settings};
 use crate::text::{BindingName, EntryName, ScopeName};
 
@@ -121,6 +122,7 @@ struct Layer {
     bindings: BTreeMap<BindingName, Held<BindingConfig>>,
     entries: BTreeMap<EntryName, Held<EntryConfig>>,
     secrets: BTreeMap<String, SecretRef>,
+    budgets: Vec<Budget>,
 }
 
 impl Layer {
@@ -135,6 +137,7 @@ impl Layer {
             bindings: BTreeMap::new(),
             entries: BTreeMap::new(),
             secrets: BTreeMap::new(),
+            budgets: Vec::new(),
         }
     }
 
@@ -146,6 +149,7 @@ impl Layer {
         apply_settings(&mut layer.settings, &scope.settings);
         let path = format!("scopes[{index}]");
         layer.lower_ceilings(&path, scope, problems);
+        budget::apply(&mut layer.budgets, &scope.budgets, &format!("{path}.budgets"), problems);
         layer.secrets.extend(scope.secrets.iter().map(|(name, secret)| (name.clone(), secret.clone())));
         let routes = format!("{path}.routes");
         apply_routes(&mut layer.routes, &scope.routes, &scope.name, &routes, problems);
@@ -203,6 +207,7 @@ impl Layer {
             bindings: binder.bindings(problems),
             extensions: binder.entries(problems),
             read_scopes: unique(&scope.read_scopes),
+            budgets: self.budgets.clone(),
         }
     }
 }
@@ -255,6 +260,7 @@ impl Binder<'_> {
                 handler: route.handler.clone(),
                 binding: route.binding.clone(),
                 active_policy: route.active_policy,
+                fallbacks: route.fallbacks,
                 config: route.config.clone(),
                 declared_in: held.declared_in.clone(),
             });

@@ -9,7 +9,7 @@ use super::{
     BindingConfig, Configuration, EntryConfig, Item, Problem, ProblemCode, RouteConfig, ScopeConfig, resolve,
 };
 use crate::retry::OwnRetry;
-use crate::route::ActivePolicy;
+use crate::route::{ActivePolicy, Fallbacks};
 use crate::scope::{EffectiveScope, SecretRef, Settings};
 use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
 
@@ -27,6 +27,7 @@ fn route_marked(name: &str, binding: Option<&str>, mark: usize) -> super::RouteI
         handler: HandlerName::known("match"),
         binding: binding.map(BindingName::known),
         active_policy: ActivePolicy::Queue,
+        fallbacks: Fallbacks::default(),
         config: json!({ "mark": mark }),
     })
 }

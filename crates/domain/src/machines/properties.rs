@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{LIVE, NOW, OWNER, RESUMPTION, execution, handle, hold, work};
+use super::{LIVE, NOW, OWNER, RESUMPTION, execution, handle, hold, spent, work};
 use crate::capacity::Blocker;
 use crate::execution::Execution;
-use crate::id::{Epoch, ExecutionId, Incarnation, Sequence, WaitId};
+use crate::id::{Epoch, EventId, ExecutionId, Incarnation, Sequence, WaitId};
 use crate::lease::{Grant, LEASE};
 use crate::outcome::Outcome;
 use crate::retry::{Eligibility, Exhaustion};
 use crate::text::ScopeName;
 use crate::time::Timestamp;
-use crate::work::{AfterAttempt, Queue, Work, WorkState};
+use crate::work::{AfterAttempt, HoldReason, Queue, Work, WorkState};
 
 /// Something that may be asked of a Work.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +26,13 @@ enum WorkCommand {
     RetryDue(i64),
     RetryRequested(i64),
     RetryRefused(i64),
+    Interrupt(i64, bool),
+    Stopped(i64),
     Wake(i64, Option<i64>),
     Resume,
     Hold,
+    HoldForBudget,
+    Lift,
     Release,
     Cancel,
 }
@@ -52,9 +56,14 @@ fn work_command() -> impl Strategy<Value = WorkCommand> {
         4 => attempt.clone().prop_map(WorkCommand::RetryDue),
         1 => attempt.clone().prop_map(WorkCommand::RetryRequested),
         1 => attempt.clone().prop_map(WorkCommand::RetryRefused),
+        2 => (attempt.clone(), any::<bool>())
+            .prop_map(|(attempt, pending)| WorkCommand::Interrupt(attempt, pending)),
+        2 => attempt.clone().prop_map(WorkCommand::Stopped),
         6 => (wait(), prop::option::of(attempt)).prop_map(|(wait, resumes)| WorkCommand::Wake(wait, resumes)),
         4 => Just(WorkCommand::Resume),
         1 => Just(WorkCommand::Hold),
+        2 => Just(WorkCommand::HoldForBudget),
+        1 => Just(WorkCommand::Lift),
         2 => Just(WorkCommand::Release),
         1 => Just(WorkCommand::Cancel),
     ]
@@ -100,6 +109,10 @@ fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
             work.retry_requested(Some(ExecutionId::from_number(attempt)), Sequence::FIRST, now)
         }
         WorkCommand::RetryRefused(attempt) => work.retry_refused(ExecutionId::from_number(attempt), now),
+        WorkCommand::Interrupt(attempt, pending) => {
+            work.interrupt(ExecutionId::from_number(attempt), pending, now)
+        }
+        WorkCommand::Stopped(attempt) => work.stopped(ExecutionId::from_number(attempt), now),
         WorkCommand::Wake(wait, resumes) => {
             let (wait, resumes) = (WaitId::from_number(wait), resumes.map(ExecutionId::from_number));
             work.wake(wait, Sequence::FIRST, resumes, now).inspect(|_next| {
@@ -112,6 +125,8 @@ fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
             work
         }),
         WorkCommand::Hold => work.hold(hold()),
+        WorkCommand::HoldForBudget => work.hold(spent()),
+        WorkCommand::Lift => work.lift(HoldReason::Budget, now),
         WorkCommand::Release => work.release(now),
         WorkCommand::Cancel => work.cancel(now),
     };
@@ -130,6 +145,7 @@ enum ExecutionCommand {
     Park,
     Resume(Incarnation),
     Recover(Incarnation),
+    Interrupt,
     Cancel,
 }
 
@@ -153,6 +169,7 @@ fn execution_command() -> impl Strategy<Value = ExecutionCommand> {
         3 => Just(ExecutionCommand::Park),
         3 => owner().prop_map(ExecutionCommand::Resume),
         6 => owner().prop_map(ExecutionCommand::Recover),
+        1 => Just(ExecutionCommand::Interrupt),
         1 => Just(ExecutionCommand::Cancel),
     ]
 }
@@ -175,6 +192,7 @@ fn apply_to_execution(execution: &Execution, command: ExecutionCommand, now: Tim
         ExecutionCommand::Park => Some(execution.park(now)),
         ExecutionCommand::Resume(owner) => execution.resume(owner, RESUMPTION, now).ok(),
         ExecutionCommand::Recover(owner) => execution.recover(owner, now).ok(),
+        ExecutionCommand::Interrupt => execution.interrupt(EventId::from_number(9), now).ok(),
         ExecutionCommand::Cancel => execution.cancel(now).ok(),
     }
 }
@@ -191,6 +209,7 @@ fn presented(command: ExecutionCommand) -> Option<Grant> {
         | ExecutionCommand::Park
         | ExecutionCommand::Resume(_)
         | ExecutionCommand::Recover(_)
+        | ExecutionCommand::Interrupt
         | ExecutionCommand::Cancel => None,
     }
 }
@@ -222,6 +241,9 @@ proptest! {
             if next != before {
                 prop_assert!(!before.state.is_terminal(), "an end changed: {before:?} {command:?}");
                 prop_assert_eq!(next.revision, before.revision.next());
+            }
+            if let Eligibility::Stopping { .. } = before.eligibility {
+                prop_assert!(!next.state.is_running(), "something started beside what is being stopped");
             }
             before = next;
         }

@@ -1,13 +1,15 @@
 //! Routing by cases: each kind of match against each relation of keys, Works and scopes.
 
 use super::{
-    ActivePolicy, CheckpointOutcome, End, Line, Match, RouteEffect, RouteFacts, RouteRefusal, Routing,
-    canonical, route,
+    ActivePolicy, CheckpointOutcome, End, Fallback, Fallbacks, Line, Match, RouteEffect, RouteFacts,
+    RouteRefusal, Routing, WhileActive, canonical, route,
 };
 use crate::causal::Bounds;
 use crate::event::{Causation, Event, Key};
+use crate::execution::Execution;
 use crate::id::{EventId, ExecutionId, Sequence, WorkId};
-use crate::machines::{LIVE, NOW, work};
+use crate::intent::Controls;
+use crate::machines::{LIVE, NOW, execution, work};
 use crate::text::{Code, ConcurrencyKey, DeliveryId, EventType, ExternalId, ScopeName, SourceName, WorkKind};
 use crate::work::{Lifecycle, Queue, Work, WorkState};
 
@@ -65,7 +67,7 @@ fn fresh(keys: &[&str]) -> Match {
 /// What a transaction reads when these keys are wanted and owned like this.
 fn facts(owners: &[(&str, Option<i64>)], owner: Option<Work>) -> RouteFacts {
     let owners = owners.iter().map(|(id, owner)| (key(id), owner.map(WorkId::from_number))).collect();
-    RouteFacts { addressed: None, owners, owner, proposed: Some(PROPOSED), line: None }
+    RouteFacts { owners, owner, proposed: Some(PROPOSED), ..RouteFacts::default() }
 }
 
 fn addressed(target: Work) -> RouteFacts {
@@ -73,20 +75,15 @@ fn addressed(target: Work) -> RouteFacts {
 }
 
 fn queue(event: &Event, wants: &Match, facts: &RouteFacts) -> Result<Routing, RouteRefusal> {
-    route(event, wants, ActivePolicy::Queue, true, facts, NOW)
+    route(event, wants, ActivePolicy::Queue.into(), true, facts, NOW)
 }
 
 #[track_caller]
 fn check_enqueued(routing: &Routing, target: &Work, keys: &[&str]) {
     let attach = keys.iter().copied().map(key).collect();
     assert_eq!(
-        *routing,
-        Routing {
-            outcome: CheckpointOutcome::Routed,
-            work: Some(target.id),
-            because: None,
-            effect: RouteEffect::Enqueue { work: target.clone(), attach },
-        }
+        (routing.outcome, routing.work, &routing.effect),
+        (CheckpointOutcome::Routed, Some(target.id), &RouteEffect::Enqueue { work: target.clone(), attach })
     );
 }
 
@@ -99,6 +96,8 @@ fn check_created(routing: &Routing, lifecycle: Lifecycle, keys: &[&str]) {
         Routing {
             outcome: CheckpointOutcome::Routed,
             work: Some(PROPOSED),
+            policy: None,
+            order: None,
             because: None,
             effect: RouteEffect::Create { work: created, attach },
         }
@@ -192,7 +191,7 @@ fn a_handler_s_drop_is_recorded_with_its_reason_and_needs_no_binding() {
         (addressed(ready(3)), Some(3)),
         (facts(&[("a", Some(4))], Some(running(4))), Some(4)),
     ] {
-        let routing = route(&event(None), &wants, ActivePolicy::Queue, false, &known, NOW).unwrap();
+        let routing = route(&event(None), &wants, ActivePolicy::Queue.into(), false, &known, NOW).unwrap();
         check_without_effect(&routing, CheckpointOutcome::Dropped, work, "fork");
         assert_eq!(routing.because.map(|(_code, reason)| reason).as_deref(), Some("from a fork"));
     }
@@ -203,9 +202,11 @@ fn a_late_event_of_an_ended_work_is_terminal_and_attaches_nothing() {
     for state in [WorkState::Completed, WorkState::Failed, WorkState::Cancelled] {
         let owned = facts(&[("a", Some(3)), ("b", None)], Some(numbered(3, state)));
         for has_binding in [true, false] {
-            for policy in [ActivePolicy::Queue, ActivePolicy::Drop] {
+            for policy in
+                [ActivePolicy::Queue, ActivePolicy::Inject, ActivePolicy::Interrupt, ActivePolicy::Drop]
+            {
                 let wants = attach(&["a", "b"]);
-                let routing = route(&event(None), &wants, policy, has_binding, &owned, NOW).unwrap();
+                let routing = route(&event(None), &wants, policy.into(), has_binding, &owned, NOW).unwrap();
                 check_without_effect(&routing, CheckpointOutcome::Terminal, Some(3), "terminal_work");
             }
         }
@@ -228,12 +229,18 @@ fn a_work_of_another_scope_is_out_of_reach_in_every_state() {
 fn the_drop_policy_holds_only_while_the_work_runs() {
     let drops = |target: Work| {
         let owned = facts(&[("a", Some(3)), ("b", None)], Some(target));
-        route(&event(None), &attach(&["a", "b"]), ActivePolicy::Drop, true, &owned, NOW).unwrap()
+        route(&event(None), &attach(&["a", "b"]), ActivePolicy::Drop.into(), true, &owned, NOW).unwrap()
     };
     check_without_effect(&drops(running(3)), CheckpointOutcome::Dropped, Some(3), "active_drop");
     check_enqueued(&drops(ready(3)), &ready(3), &["b"]);
-    let created =
-        route(&event(None), &attach(&["a"]), ActivePolicy::Drop, true, &facts(&[("a", None)], None), NOW);
+    let created = route(
+        &event(None),
+        &attach(&["a"]),
+        ActivePolicy::Drop.into(),
+        true,
+        &facts(&[("a", None)], None),
+        NOW,
+    );
     check_created(&created.unwrap(), Lifecycle::Standing, &["a"]);
 }
 
@@ -245,10 +252,59 @@ fn the_queue_policy_queues_whether_the_work_runs_or_not() {
     }
 }
 
+/// A running Work with an attempt whose executor has these controls, and what a route makes of an Event for it.
+fn ordered(policy: ActivePolicy, fallbacks: Fallbacks, attempt: Execution) -> Routing {
+    let owned = facts(&[("a", Some(3))], Some(running(3)));
+    let known = RouteFacts { attempt: Some(attempt), ..owned };
+    route(&event(None), &attach(&["a"]), WhileActive { policy, fallbacks }, true, &known, NOW).unwrap()
+}
+
+#[test]
+fn inject_and_interrupt_order_the_running_attempt_and_queue_the_event() {
+    for policy in [ActivePolicy::Inject, ActivePolicy::Interrupt] {
+        let routing = ordered(policy, Fallbacks::default(), execution());
+        check_enqueued(&routing, &running(3), &[]);
+        assert_eq!((routing.policy, routing.order), (Some(policy), policy.order()));
+        assert_eq!(routing.because, None);
+        let idle = facts(&[("a", Some(3))], Some(ready(3)));
+        let idle = route(&event(None), &attach(&["a"]), policy.into(), true, &idle, NOW).unwrap();
+        assert_eq!((idle.policy, idle.order), (Some(policy), None), "no attempt, no order");
+    }
+}
+
+#[test]
+fn an_attempt_that_came_to_its_end_is_given_no_order() {
+    let over = Execution { lease: None, outcome: Some(crate::outcome::Outcome::Completed), ..execution() };
+    let routing = ordered(ActivePolicy::Inject, Fallbacks::default(), over);
+    check_enqueued(&routing, &running(3), &[]);
+    assert_eq!((routing.order, routing.because.unwrap().0.as_str()), (None, "run_over"));
+}
+
+#[test]
+fn what_the_executor_cannot_do_falls_back_only_where_that_is_configured() {
+    let cannot = || Execution { controls: Controls::NONE, ..execution() };
+    for policy in [ActivePolicy::Inject, ActivePolicy::Interrupt] {
+        let plain = ordered(policy, Fallbacks::default(), cannot());
+        assert_eq!((plain.policy, plain.order), (Some(policy), policy.order()), "queue is never inferred");
+        let queues = Fallbacks { unsupported: Some(Fallback::Queue), on_error: None };
+        let queued = ordered(policy, queues, cannot());
+        check_enqueued(&queued, &running(3), &[]);
+        assert_eq!((queued.policy, queued.order), (Some(ActivePolicy::Queue), None));
+        let (code, reason) = queued.because.unwrap();
+        assert_eq!(code.as_str(), "fallback");
+        assert!(reason.contains(policy.as_str()) && reason.contains("`shell`"), "{reason}");
+        let drops = Fallbacks { unsupported: Some(Fallback::Drop), on_error: None };
+        let dropped = ordered(policy, drops, cannot());
+        check_without_effect(&dropped, CheckpointOutcome::Dropped, Some(3), "fallback");
+        assert_eq!(dropped.policy, Some(ActivePolicy::Drop));
+        assert_eq!(ordered(policy, queues, execution()).order, policy.order(), "it can, so it does");
+    }
+}
+
 #[test]
 fn a_route_without_a_binding_can_only_drop() {
     let bare = |addressed: Option<i64>, wants: &Match, facts: &RouteFacts| {
-        route(&event(addressed), wants, ActivePolicy::Queue, false, facts, NOW)
+        route(&event(addressed), wants, ActivePolicy::Queue.into(), false, facts, NOW)
     };
     let refused = Err(RouteRefusal::NoBinding);
     assert_eq!(bare(None, &attach(&["a"]), &facts(&[("a", None)], None)), refused);
@@ -342,7 +398,8 @@ fn a_successor_needs_a_binding_its_own_scope_and_keys_that_fit() {
     let line = |keys| Some(Line { place: None, keys });
     let owned = |keys, owner| RouteFacts { line: line(keys), ..facts(&[("k", Some(2))], Some(owner)) };
     let ended = numbered(2, WorkState::Completed);
-    let unbound = route(&event(None), &wants, ActivePolicy::Queue, false, &owned(vec![], ended.clone()), NOW);
+    let unbound =
+        route(&event(None), &wants, ActivePolicy::Queue.into(), false, &owned(vec![], ended.clone()), NOW);
     assert_eq!(unbound, Err(RouteRefusal::NoBinding));
     let elsewhere = Work { scope: ScopeName::known("other"), ..ended.clone() };
     let refused = queue(&event(None), &wants, &owned(vec![], elsewhere));

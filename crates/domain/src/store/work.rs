@@ -118,6 +118,14 @@ pub trait WorkWrites {
         execution: ExecutionId,
     ) -> Result<u64, StoreError>;
 
+    /// Gives one pending input of a Work to an Execution. False when it is not pending any more, or never was.
+    fn consume_input(
+        &mut self,
+        work: WorkId,
+        sequence: Sequence,
+        execution: ExecutionId,
+    ) -> Result<bool, StoreError>;
+
     /// The same for an Execution that is resumed, as the batch that its turn begins with.
     fn consume_batch(
         &mut self,

@@ -23,6 +23,9 @@ pub enum WorkRefusal {
     /// It waits out a failure, or failed too often.
     #[error("the Work failed and waits; `open-conduit work retry` starts its next run")]
     Ineligible,
+    /// What its interrupted attempt had started may still run.
+    #[error("the Work's last run was interrupted and is still being stopped; ask again once it has stopped")]
+    Stopping,
     /// The failure that was named is not the one it waits out.
     #[error("the Work does not wait to be tried again after that run")]
     StaleRetry,

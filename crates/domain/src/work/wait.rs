@@ -21,16 +21,30 @@ pub struct Hold {
 pub enum HoldReason {
     /// The Event that a Wait's end needs was refused by the bounds of its chain.
     WakeRefused,
+    /// A budget is used up.
+    Budget,
+    /// A start gate holds its first attempt.
+    Gate,
 }
 
 impl HoldReason {
     /// Every reason.
-    pub const ALL: [Self; 1] = [Self::WakeRefused];
+    pub const ALL: [Self; 3] = [Self::WakeRefused, Self::Budget, Self::Gate];
 
     /// The stable word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::WakeRefused => "wake_refused",
+            Self::Budget => "budget",
+            Self::Gate => "gate",
+        }
+    }
+
+    /// Whether it is asked about again at every start, so that a release has to let one through.
+    const fn is_asked_at_starts(self) -> bool {
+        match self {
+            Self::WakeRefused => false,
+            Self::Budget | Self::Gate => true,
         }
     }
 }
@@ -48,6 +62,7 @@ impl Work {
         self.state = WorkState::Running { execution };
         self.queue = Queue::Idle;
         self.eligibility = Eligibility::Clear;
+        self.let_through = false;
         Ok((self.bumped(), execution))
     }
 
@@ -73,6 +88,7 @@ impl Work {
         self.eligibility = Eligibility::Woken { wait, event, resumes };
         self.hold = self.hold.filter(|hold| match hold.because {
             HoldReason::WakeRefused => false,
+            HoldReason::Budget | HoldReason::Gate => true,
         });
         self.queue = self.queue_for_input();
         self.queued_at = now;
@@ -88,13 +104,14 @@ impl Work {
             return Err(self.terminal());
         }
         self.hold = Some(hold);
+        self.let_through = false;
         if self.queue != Queue::Idle {
             self.queue = self.queue_for_input();
         }
         Ok(self.bumped())
     }
 
-    /// Lets it go on, on an operator's word.
+    /// Lets it go on, on an operator's word. Where a budget or a gate held it, one turn is let through.
     ///
     /// # Errors
     /// [`WorkRefusal`] when it has ended or is not held.
@@ -102,13 +119,28 @@ impl Work {
         if self.state.is_terminal() {
             return Err(self.terminal());
         }
-        if self.hold.take().is_none() {
+        let Some(hold) = self.hold.take() else { return Err(WorkRefusal::NotHeld) };
+        self.let_through |= hold.because.is_asked_at_starts();
+        Ok(self.unheld(now))
+    }
+
+    /// Ends its hold because what held it is over, such as a budget that was raised. No turn is let through.
+    ///
+    /// # Errors
+    /// [`WorkRefusal::NotHeld`] when it is not held for `because`, or has ended.
+    pub fn lift(mut self, because: HoldReason, now: Timestamp) -> Result<Self, WorkRefusal> {
+        if self.hold.as_ref().is_none_or(|hold| hold.because != because) {
             return Err(WorkRefusal::NotHeld);
         }
+        self.hold = None;
+        Ok(self.unheld(now))
+    }
+
+    fn unheld(mut self, now: Timestamp) -> Self {
         if self.queue != Queue::Idle {
             self.queue = self.queue_for_input();
             self.queued_at = now;
         }
-        Ok(self.bumped())
+        self.bumped()
     }
 }

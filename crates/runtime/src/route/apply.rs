@@ -7,13 +7,14 @@ use domain::input::Input;
 use domain::lane::{self, BEHIND_PAUSE, HELD_PAUSE, LaneBlock, LaneId, QUARANTINE_TRIES};
 use domain::route::{
     self, ActivePolicy, Checkpoint, CheckpointOutcome, Line, Match, RouteAnswer, RouteEffect, RouteFacts,
-    RouteRefusal, Routing,
+    RouteRefusal, Routing, WhileActive,
 };
 use domain::store::{Snapshot, StoreError, Tx};
 use domain::text::{BindingName, Code, RouteName, ScopeName};
-use domain::work::Work;
+use domain::work::{Work, WorkState};
 
 use crate::generation::ActiveGeneration;
+use crate::order;
 use crate::route::reopen::{lanes_of, newest_owner, succeed};
 use crate::route::{Candidate, waited};
 use crate::stage::BATCH;
@@ -47,6 +48,8 @@ pub(crate) struct Applied {
     pub(crate) parked: u64,
     pub(crate) stale: u64,
     pub(crate) queued: bool,
+    /// How many running attempts were ordered to do something.
+    pub(crate) ordered: u64,
     /// The configuration in force, inside the transaction.
     pub(crate) generation: Option<Generation>,
     crowded: bool,
@@ -66,6 +69,7 @@ impl Applied {
         self.parked += other.parked;
         self.stale += other.stale;
         self.queued |= other.queued;
+        self.ordered += other.ordered;
         self.generation = other.generation.or(self.generation);
     }
 
@@ -166,8 +170,8 @@ fn one(
         RouteAnswer::Failed { code, reason, .. } => {
             block(tx, item, Failure { code, reason, counts: true }, applied)
         }
-        RouteAnswer::Matched { route, binding, policy, wants } => {
-            let matched = Matched { route, binding, policy, wants };
+        RouteAnswer::Matched { route, binding, active: policy, wants } => {
+            let matched = Matched { route, binding, active: policy, wants };
             match decide(tx, candidate, &matched)? {
                 Decided::Earlier(first) => behind_earlier(tx, item, first, applied),
                 Decided::Refused(refusal) => {
@@ -254,7 +258,7 @@ pub(super) fn broke(tx: &mut dyn Tx, item: &Item, error: &StoreError) -> Result<
 pub(crate) struct Matched {
     pub(crate) route: RouteName,
     pub(crate) binding: Option<BindingName>,
-    pub(crate) policy: ActivePolicy,
+    pub(crate) active: WhileActive,
     pub(crate) wants: Match,
 }
 
@@ -273,14 +277,20 @@ pub(crate) fn decide(
     matched: &Matched,
 ) -> Result<Decided, StoreError> {
     let event = &candidate.event;
-    let facts = facts(tx, candidate, &matched.wants)?;
+    let mut facts = facts(tx, candidate, &matched.wants)?;
+    let target = facts.addressed.as_ref().or(facts.owner.as_ref());
+    if matched.active.policy.order().is_some()
+        && let Some(WorkState::Running { execution }) = target.map(|work| work.state)
+    {
+        facts.attempt = tx.execution(execution)?;
+    }
     let work = facts.addressed.as_ref().or(facts.owner.as_ref()).map(|work| work.id);
     if let Some(first) = earlier(tx, candidate, work)? {
         return Ok(Decided::Earlier(first));
     }
     let now = tx.now();
     let has_binding = matched.binding.is_some();
-    Ok(match route::route(event, &matched.wants, matched.policy, has_binding, &facts, now) {
+    Ok(match route::route(event, &matched.wants, matched.active, has_binding, &facts, now) {
         Ok(routing) => Decided::Routing(Box::new(routing)),
         Err(refusal) => Decided::Refused(refusal),
     })
@@ -361,7 +371,7 @@ fn write(
     let generation = applied.generation.expect("it was read at the start");
     let mut checkpoint = checkpoint(tx, event, routing.outcome, generation);
     checkpoint.route = Some(matched.route);
-    checkpoint.policy = Some(matched.policy);
+    checkpoint.policy = Some(routing.policy.unwrap_or(matched.active.policy));
     checkpoint.work = routing.work;
     if let Some((code, reason)) = routing.because {
         checkpoint.code = Some(code);
@@ -386,6 +396,11 @@ fn write(
         }
         RouteEffect::Enqueue { work, attach } => {
             let (id, waits_for) = (work.id, work.state.waits_for());
+            if let (Some(kind), WorkState::Running { execution }) = (routing.order, work.state) {
+                let fallbacks = matched.active.fallbacks;
+                order::commit(tx, execution, event, kind, fallbacks.on_error)?;
+                applied.ordered += 1;
+            }
             let next = work.clone().enqueue(tx.now()).expect("a terminal Work is not enqueued on");
             tx.update_work(&next, &work)?;
             (id, attach, waits_for)
@@ -427,6 +442,8 @@ fn join_backlog(
         let checkpoint = Checkpoint {
             sequence,
             event: event.id,
+            // They wait for the next attempt, whatever the Event that brought the key does to this one.
+            policy: by.policy.map(|_policy| ActivePolicy::Queue),
             code: Some(Code::known("joined_backlog")),
             reason: Some(format!("the Work got this event's key when {} was routed", by.event)),
             ..by.clone()

@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use domain::decision::{Basis, Decision, Looked};
-use domain::route::RouteAnswer;
+use domain::route::{RouteAnswer, WhileActive};
 use domain::text::{Code, RouteName};
 use extension::{BoxFuture, EventView, RouteInput, ScopeView, WorkView};
 
@@ -141,8 +141,9 @@ async fn ask_scope(scope: &ActiveScope, candidate: &Candidate, mut basis: Basis)
             Ok(None) => {}
             Ok(Some(wants)) => {
                 let binding = active.route.binding.clone();
-                let policy = active.route.active_policy;
-                return Decision { answer: RouteAnswer::Matched { route, binding, policy, wants }, basis };
+                let (policy, fallbacks) = (active.route.active_policy, active.route.fallbacks);
+                let active = WhileActive { policy, fallbacks };
+                return Decision { answer: RouteAnswer::Matched { route, binding, active, wants }, basis };
             }
             Err(error) => {
                 let answer = RouteAnswer::Failed { route, code: error.code, reason: error.reason };

@@ -10,17 +10,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use domain::budget::{Amount, Budget, LedgerId, Owner, Per, Window};
 use domain::execution::ExecutionState;
 use domain::id::{EventId, ExecutionId, Sequence};
 use domain::lease::LEASE;
 use domain::outcome::{Outcome, TurnResult};
 use domain::route::{ActivePolicy, CheckpointOutcome};
+use domain::scope::EffectiveScope;
+use domain::text::{DeliveryId, Unit};
+use domain::time::Timestamp;
 use domain::wait::Registration;
 use extension::Recovery;
 use serde_json::json;
 use store::{Faults, Location, Options, Point};
 
-use super::world::{Call, Double, HandClock, World, scope};
+use super::budget::budget;
+use super::world::{Call, Double, HandClock, Taking, World, route, scope, scope_name};
 
 /// What a crash left, and what the world knew at that moment.
 struct Crash {
@@ -43,7 +48,7 @@ fn begun(executor: &Double) -> BTreeMap<ExecutionId, i64> {
     for call in executor.calls() {
         match call {
             Call::Run(id, _) | Call::Resume(id, ..) => *begun.entry(id).or_default() += 1,
-            Call::Recover(..) | Call::Observe(_) | Call::Stop(_) => {}
+            Call::Recover(..) | Call::Observe(_) | Call::Inject(..) | Call::Interrupt(_) | Call::Stop(_) => {}
         }
     }
     begun
@@ -73,6 +78,7 @@ async fn scenario(world: &mut World, crashes: &Crashes) {
         let event = world.say(id, key, &payload).await;
         crashes.acknowledged.lock().unwrap().push(event);
         world.run().await;
+        let_go(world).await;
     }
     // A failure that waits, and the Event that ends the wait.
     let once = world.owner("b").await.expect("it was routed");
@@ -80,16 +86,69 @@ async fn scenario(world: &mut World, crashes: &Crashes) {
         world.end(execution, Outcome::Failed).await;
         world.clock.advance(Duration::from_mins(5));
         world.run().await;
+        let_go(world).await;
     }
     let mut failed = false;
     loop {
         let live: Vec<_> =
             world.executions().await.into_iter().filter(|execution| !execution.state.is_terminal()).collect();
-        let Some(next) = live.first() else { break };
+        // One that is parked goes on when there is room for it.
+        let Some(next) = live.iter().find(|execution| execution.state.is_going_on()) else { break };
         let outcome = if failed { Outcome::Completed } else { Outcome::Failed };
         failed = true;
         world.end(next.id, outcome).await;
+        let_go(world).await;
     }
+}
+
+/// What is given to a run while it runs, with a proof and without one, and runs that are ended for others.
+async fn orders(world: &mut World, crashes: &Crashes) {
+    let say = async |world: &mut World, id: &str, payload| {
+        let event = world.say(id, Some("a"), &payload).await;
+        crashes.acknowledged.lock().unwrap().push(event);
+        world.run().await;
+        event
+    };
+    let newest = async |world: &World| world.executions().await.last().unwrap().clone();
+    say(world, "d-1", json!({})).await;
+    let proved = say(world, "d-2", json!({"for": "inject"})).await;
+    let first = newest(world).await;
+    let result = TurnResult { consumed_inputs: vec![proved], ..TurnResult::of(Outcome::Handoff) };
+    world.executor.end(first.id, result);
+    world.settle_tasks().await;
+    world.run().await;
+    say(world, "d-3", json!({})).await;
+    world.executor.on_inject([Taking::IsUnsure]);
+    say(world, "d-4", json!({"for": "inject"})).await;
+    world.clock.advance(Duration::from_secs(1));
+    world.run().await;
+    say(world, "d-5", json!({"for": "interrupt"})).await;
+    world.runtime.stop_unstopped().await.unwrap();
+    world.run().await;
+    let third = newest(world).await;
+    world.runtime.interrupt(third.work, DeliveryId::known("i-1")).await.unwrap();
+    world.run().await;
+    say(world, "d-6", json!({})).await;
+    world.runtime.stop_unstopped().await.unwrap();
+    world.run().await;
+    let last = newest(world).await;
+    assert_eq!(last.attempt.number(), 4, "each of them happened");
+    world.end(last.id, Outcome::Completed).await;
+}
+
+/// Lets one turn through of every Work that a budget holds. True when there is one.
+async fn let_go(world: &mut World) -> bool {
+    let held = world.runtime.store().read("test", |tx| tx.held(99)).await.unwrap();
+    for work in &held {
+        world.runtime.release(work.id).await.unwrap();
+    }
+    world.run().await;
+    !held.is_empty()
+}
+
+/// One turn of each Work starts by itself, and all of them are counted.
+fn budgets() -> Vec<Budget> {
+    vec![budget("turns", Per::Work, Window::Life, 1), budget("turns", Per::Scope, Window::Life, 1000)]
 }
 
 /// Works that wait: for a fact that comes, for one that came already, and for their time.
@@ -113,6 +172,7 @@ async fn waits(world: &mut World, crashes: &Crashes) {
         world.clock.advance(Duration::from_secs(20));
         world.runtime.renew().await.unwrap();
         world.run().await;
+        let_go(world).await;
     }
 }
 
@@ -139,6 +199,12 @@ async fn resume(crash: &Crash, texts: &World, resumes: bool) {
     }
     loop {
         world.run().await;
+        // Only what the first life began can still run, and stopping it is all that is left of an interruption.
+        world.runtime.stop_unstopped().await.unwrap();
+        world.run().await;
+        if let_go(&mut world).await {
+            continue;
+        }
         let live: Vec<_> =
             world.executions().await.into_iter().filter(|execution| !execution.state.is_terminal()).collect();
         if live.is_empty() {
@@ -156,15 +222,36 @@ async fn resume(crash: &Crash, texts: &World, resumes: bool) {
             world.clock.advance(LEASE);
         }
     }
+    world.clock.advance(Duration::from_mins(1));
+    world.run().await;
+    let due = world.runtime.store().read("test", |tx| tx.next_intent_due()).await.unwrap();
+    assert_eq!(due, None, "an order outlives no attempt");
     check(crash, &world, &executor).await;
+}
+
+/// How many turns the ledger of the scope has.
+async fn counted(world: &World) -> Amount {
+    let id = LedgerId {
+        owner: Owner::Scope(scope_name()),
+        unit: Unit::known("turns"),
+        window: Window::Life,
+        start: Timestamp::EPOCH,
+    };
+    world.runtime.store().read("test", move |tx| tx.ledger(&id)).await.unwrap()
 }
 
 async fn check(crash: &Crash, world: &World, executor: &Double) {
     let later = begun(executor);
     let mut inputs: BTreeMap<EventId, u32> = BTreeMap::new();
     for execution in world.executions().await {
-        let ends = [ExecutionState::Completed, ExecutionState::Failed, ExecutionState::Waiting];
-        assert!(ends.contains(&execution.state), "{execution:?}");
+        let ends = [
+            ExecutionState::Completed,
+            ExecutionState::Handoff,
+            ExecutionState::Failed,
+            ExecutionState::Waiting,
+        ];
+        assert!(ends.contains(&execution.state) || execution.interrupted_by.is_some(), "{execution:?}");
+        assert!(!execution.unstopped);
         let id = execution.id;
         let turns = [&crash.begun, &later].map(|begun| begun.get(&id).copied().unwrap_or(0));
         assert!(turns[0] + turns[1] <= execution.turn.number, "begun twice: {turns:?} {execution:?}");
@@ -177,6 +264,13 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
         for input in consumed {
             *inputs.entry(input.event).or_default() += 1;
         }
+    }
+    if world.runtime.generations().active().scopes.values().any(|active| !active.scope.budgets.is_empty()) {
+        let turns: i64 = world.executions().await.iter().map(|execution| execution.turn.number).sum();
+        assert_eq!(counted(world).await, Amount::of_thousandths(turns * 1000), "each turn counts once");
+        let reserved =
+            world.runtime.store().read("test", |tx| tx.reserved(&Unit::known("turns"), None)).await;
+        assert_eq!(reserved.unwrap(), Amount::ZERO, "and reserves nothing afterwards");
     }
     for event in &crash.acknowledged {
         let checkpoint = world.checkpoint(*event).await;
@@ -194,17 +288,8 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
     }
 }
 
-#[tokio::test]
-async fn every_commit_may_be_the_last() {
-    every_commit(false).await;
-}
-
-#[tokio::test]
-async fn every_commit_may_be_the_last_where_attempts_are_resumed() {
-    every_commit(true).await;
-}
-
-async fn every_commit(resumes: bool) {
+/// Lets a life go on in a scope, copies its files at every commit, and resumes each of the copies.
+async fn at_every_commit(scope: EffectiveScope, life: impl AsyncFnOnce(&mut World, &Crashes), resumes: bool) {
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path().join("first");
     fs::create_dir_all(&home).unwrap();
@@ -236,9 +321,8 @@ async fn every_commit(resumes: bool) {
             taken.push(Crash { point, directory: to, begun: begun(&executor), acknowledged });
         });
     }
-    world.apply(scope(ActivePolicy::Queue, 2)).await;
-    waits(&mut world, &crashes).await;
-    scenario(&mut world, &crashes).await;
+    world.apply(scope).await;
+    life(&mut world, &crashes).await;
 
     let taken = std::mem::take(&mut *crashes.taken.lock().unwrap());
     let of = |point| taken.iter().filter(|crash| crash.point == point).count();
@@ -247,4 +331,46 @@ async fn every_commit(resumes: bool) {
     for crash in &taken {
         resume(crash, &world, resumes).await;
     }
+}
+
+/// Works that wait, and some of everything.
+async fn everything(world: &mut World, crashes: &Crashes) {
+    waits(world, crashes).await;
+    scenario(world, crashes).await;
+}
+
+#[tokio::test]
+async fn every_commit_may_be_the_last() {
+    at_every_commit(scope(ActivePolicy::Queue, 2), everything, false).await;
+}
+
+#[tokio::test]
+async fn every_commit_may_be_the_last_where_attempts_are_resumed() {
+    at_every_commit(scope(ActivePolicy::Queue, 2), everything, true).await;
+}
+
+#[tokio::test]
+async fn every_commit_of_an_order_may_be_the_last() {
+    let mut declared = scope(ActivePolicy::Queue, 2);
+    declared.routes = vec![
+        route("given", ActivePolicy::Inject, &json!({"only": "inject"})),
+        route("ended", ActivePolicy::Interrupt, &json!({"only": "interrupt"})),
+        route("told", ActivePolicy::Queue, &json!({})),
+    ];
+    at_every_commit(declared, orders, false).await;
+}
+
+/// The usual scope under a budget.
+fn under_a_budget() -> EffectiveScope {
+    EffectiveScope { budgets: budgets(), ..scope(ActivePolicy::Queue, 2) }
+}
+
+#[tokio::test]
+async fn every_commit_may_be_the_last_under_a_budget() {
+    at_every_commit(under_a_budget(), everything, false).await;
+}
+
+#[tokio::test]
+async fn every_commit_may_be_the_last_under_a_budget_where_attempts_are_resumed() {
+    at_every_commit(under_a_budget(), everything, true).await;
 }

@@ -41,7 +41,7 @@ async fn node(dsn: &str, host: &str, clock: &Arc<HandClock>, like: Option<&World
 }
 
 /// Two nodes at different hosts, each by a clock of its own. The first has the loops.
-async fn two_nodes(dsn: &str) -> (World, World) {
+pub(super) async fn two_nodes(dsn: &str) -> (World, World) {
     let mut cellar = node(dsn, "cellar", &HandClock::new(), None).await;
     cellar.apply(scope(ActivePolicy::Queue, 16)).await;
     let attic = node(dsn, "attic", &HandClock::new(), Some(&cellar)).await;

@@ -182,7 +182,13 @@ async fn a_handler_that_always_fails_stops_its_lane_only_and_not_for_ever() {
     let calls = world.executor.calls();
     let taken = calls.iter().find_map(|call| match call {
         Call::Run(id, inputs) if *id == run.id => Some(inputs.clone()),
-        Call::Run(..) | Call::Resume(..) | Call::Recover(..) | Call::Observe(_) | Call::Stop(_) => None,
+        Call::Run(..)
+        | Call::Resume(..)
+        | Call::Recover(..)
+        | Call::Observe(_)
+        | Call::Inject(..)
+        | Call::Interrupt(_)
+        | Call::Stop(_) => None,
     });
     let mut seen = taken.unwrap();
     seen.extend(world.pending(work.id).await);

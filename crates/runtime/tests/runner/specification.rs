@@ -20,10 +20,7 @@ type Case = fn(&mut dyn Driver);
 
 /// Cases that the runtime does not pass yet, with the first thing it lacks. A case leaves this list when it
 /// passes, for then the list is wrong.
-const LACKING: &[(&str, &str)] = &[
-    ("unsupported_policy_explicit_fallback", "the policies inject and interrupt"),
-    ("completion_inject_orders", "the policies inject and interrupt"),
-];
+const LACKING: &[(&str, &str)] = &[];
 
 macro_rules! passes {
     ($($case:ident)*) => {
@@ -59,12 +56,14 @@ passes! {
     uncorrelated_and_terminal_successor
     multi_key_attachment_conflict_and_order
     scope_route_inheritance
+    unsupported_policy_explicit_fallback
     unmatched_and_contradictory_target
     dependency_subscription_alias
     wait_event_registration_orders
     wait_timeout_acceptance_tie
     wait_cancel_orders
     wait_watermark_and_timeout_only
+    completion_inject_orders
     lease_loss_adoption_and_stale_result
     retry_backoff_exhaustion_and_manual_event
     retry_cancel_orders

@@ -1,6 +1,6 @@
 //! A runtime whose clock, executor and configuration are in the test's hand.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,8 +10,9 @@ use domain::delivery::{Acceptance, Authority, Delivery};
 use domain::event::{Event, Key, Payload};
 use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, WorkId};
+use domain::intent::Intent;
 use domain::outcome::{Outcome, TurnResult};
-use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, End, Match};
+use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, End, Fallbacks, Match};
 use domain::scope::{Binding, EffectiveScope, Route, SecretRef, Settings};
 use domain::store::{EventFilter, ExecutionFilter, Store, StoreError, WaitFilter};
 use domain::text::{
@@ -22,11 +23,13 @@ use domain::time::{Clock, Timestamp};
 use domain::wait::{Registration, Wait};
 use domain::work::{Lifecycle, Work};
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Handler, HandlerError, Log, LogRequest,
-    PinError, PreparedRoute, Recovery, ResumeRequest, RouteInput, RunError, RunRequest, Secret, SecretError,
-    Segment, Stopped,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Handler, HandlerError, Injected,
+    Injection, Log, LogRequest, PinError, PreparedRoute, Recovery, ResumeRequest, RouteInput, RunError,
+    RunRequest, Secret, SecretError, Segment, StartGate, Stopped,
 };
-use runtime::{AcceptError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages};
+use runtime::{
+    AcceptError, ApplyError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
+};
 use serde_json::{Value, json};
 use store::Location;
 use tokio::sync::oneshot;
@@ -70,7 +73,19 @@ pub(super) enum Call {
     Resume(ExecutionId, EventId, Vec<EventId>),
     Recover(ExecutionId, i64),
     Observe(ExecutionId),
+    Inject(ExecutionId, EventId),
+    Interrupt(ExecutionId),
     Stop(ExecutionId),
+}
+
+/// How an executor is to answer to an Event that is offered to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taking {
+    Accepts,
+    Refuses,
+    IsUnsure,
+    Hangs,
+    Panics,
 }
 
 #[derive(Debug, Default)]
@@ -84,6 +99,10 @@ struct DoubleState {
     stops_hang: bool,
     run_fault: Option<RunFault>,
     written: u64,
+    uncontrollable: bool,
+    taking: VecDeque<Taking>,
+    held_answers: Vec<oneshot::Sender<()>>,
+    proofs: BTreeMap<ExecutionId, Vec<EventId>>,
     resumes: bool,
 }
 
@@ -143,6 +162,55 @@ impl Double {
         self.state.lock().unwrap().stops_hang = true;
     }
 
+    /// From now on it says that it can neither inject nor interrupt.
+    pub(super) fn cannot_be_controlled(&self, cannot: bool) {
+        self.state.lock().unwrap().uncontrollable = cannot;
+    }
+
+    /// How the next injections are answered; those after them are accepted.
+    pub(super) fn on_inject(&self, taking: impl IntoIterator<Item = Taking>) {
+        self.state.lock().unwrap().taking.extend(taking);
+    }
+
+    /// Lets injections that hang come to their answer, which is that they were accepted.
+    pub(super) fn answer_held(&self) {
+        self.state.lock().unwrap().held_answers.drain(..).for_each(|held| held.send(()).unwrap_or(()));
+    }
+
+    /// What a run proves that is stopped before it has a result.
+    pub(super) fn on_proof(&self, execution: ExecutionId, events: Vec<EventId>) {
+        self.state.lock().unwrap().proofs.insert(execution, events);
+    }
+
+    /// The Events that were offered to a run, in order.
+    pub(super) fn injected(&self, execution: ExecutionId) -> Vec<EventId> {
+        let mut offered = Vec::new();
+        for call in self.calls() {
+            if let Call::Inject(to, event) = call
+                && to == execution
+            {
+                offered.push(event);
+            }
+        }
+        offered
+    }
+
+    async fn stopped(&self, execution: ExecutionId, call: Call) -> Stopped {
+        let hangs = {
+            let mut state = self.state.lock().unwrap();
+            state.calls.push(call);
+            if state.unverifiable || state.never_stop.contains(&execution) {
+                return Stopped::Unverifiable { reason: "the test says so".to_owned() };
+            }
+            state.running.remove(&execution);
+            state.stops_hang
+        };
+        if hangs {
+            std::future::pending::<()>().await;
+        }
+        Stopped::Confirmed
+    }
+
     /// Makes every further run go wrong before it begins, or none.
     pub(super) fn on_run(&self, fault: Option<RunFault>) {
         self.state.lock().unwrap().run_fault = fault;
@@ -198,7 +266,9 @@ impl Executor for Double {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true, resumes: self.state.lock().unwrap().resumes }
+        let state = self.state.lock().unwrap();
+        let can = !state.uncontrollable;
+        Capabilities { holds_until_pinned: true, inject: can, interrupt: can, resumes: state.resumes }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
@@ -244,21 +314,43 @@ impl Executor for Double {
     }
 
     fn stop(&self, segment: Segment) -> BoxFuture<'_, Stopped> {
+        Box::pin(self.stopped(segment.execution, Call::Stop(segment.execution)))
+    }
+
+    fn interrupt(&self, segment: Segment) -> BoxFuture<'_, Stopped> {
+        Box::pin(self.stopped(segment.execution, Call::Interrupt(segment.execution)))
+    }
+
+    fn inject(&self, injection: Injection) -> BoxFuture<'_, Injected> {
         Box::pin(async move {
-            let hangs = {
+            let (execution, event) = (injection.segment.execution, injection.input.event.id);
+            let reason = "the test says so".to_owned();
+            let (taking, held) = {
                 let mut state = self.state.lock().unwrap();
-                state.calls.push(Call::Stop(segment.execution));
-                if state.unverifiable || state.never_stop.contains(&segment.execution) {
-                    return Stopped::Unverifiable { reason: "the test says so".to_owned() };
+                state.calls.push(Call::Inject(execution, event));
+                let taking = state.taking.pop_front().unwrap_or(Taking::Accepts);
+                let (answer, held) = oneshot::channel();
+                if taking == Taking::Hangs {
+                    state.held_answers.push(answer);
                 }
-                state.running.remove(&segment.execution);
-                state.stops_hang
+                (taking, held)
             };
-            if hangs {
-                std::future::pending::<()>().await;
+            match taking {
+                Taking::Accepts => Injected::Accepted,
+                Taking::Refuses => Injected::NotAccepting { reason },
+                Taking::IsUnsure => Injected::Ambiguous { reason },
+                Taking::Hangs => {
+                    held.await.unwrap_or(());
+                    Injected::Accepted
+                }
+                Taking::Panics => panic!("the test says so"),
             }
-            Stopped::Confirmed
         })
+    }
+
+    fn proof(&self, segment: Segment) -> BoxFuture<'_, Vec<EventId>> {
+        let proofs = self.state.lock().unwrap().proofs.get(&segment.execution).cloned();
+        Box::pin(async move { proofs.unwrap_or_default() })
     }
 
     fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>> {
@@ -428,6 +520,7 @@ pub(super) fn scope(policy: ActivePolicy, concurrency: u32) -> EffectiveScope {
         bindings: BTreeMap::from([(binding.name.clone(), binding)]),
         extensions: BTreeMap::new(),
         read_scopes: Vec::new(),
+        budgets: Vec::new(),
     }
 }
 
@@ -437,12 +530,13 @@ pub(super) fn route(name: &str, policy: ActivePolicy, config: &Value) -> Route {
         handler: HandlerName::known("told"),
         binding: Some(BindingName::known("double")),
         active_policy: policy,
+        fallbacks: Fallbacks::default(),
         config: config.clone(),
         declared_in: scope_name(),
     }
 }
 
-type Texts = Arc<Mutex<BTreeMap<String, Scopes>>>;
+pub(super) type Texts = Arc<Mutex<BTreeMap<String, Scopes>>>;
 
 /// A runtime and everything around it.
 pub(super) struct World {
@@ -488,6 +582,17 @@ impl World {
         texts: Texts,
         look_again: Option<Duration>,
     ) -> Self {
+        Self::guarded(store, clock, executor, texts, (look_again, Vec::new())).await
+    }
+
+    /// As [`Self::looking`], with start gates.
+    pub(super) async fn guarded(
+        store: Store,
+        clock: Arc<HandClock>,
+        executor: Arc<Double>,
+        texts: Texts,
+        (look_again, gates): (Option<Duration>, Vec<Arc<dyn StartGate>>),
+    ) -> Self {
         let known = Arc::clone(&texts);
         let secrets = Arc::new(Secrets::default());
         let options = Options {
@@ -498,7 +603,7 @@ impl World {
             look_again,
         };
         let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
-        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]);
+        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]).with_gates(gates);
         let (runtime, stages) = Runtime::new(store, registry, options);
         runtime.prepare().await.unwrap();
         Self { runtime, stages, executor, clock, secrets, claims: false, texts }
@@ -514,10 +619,18 @@ impl World {
 
     pub(super) async fn apply_all(&mut self, scopes: Vec<EffectiveScope>) {
         self.claim().await;
+        self.try_apply_all(scopes).await.unwrap();
+    }
+
+    pub(super) async fn try_apply(&mut self, scope: EffectiveScope) -> Result<(), ApplyError> {
+        self.try_apply_all(vec![scope]).await
+    }
+
+    async fn try_apply_all(&mut self, scopes: Vec<EffectiveScope>) -> Result<(), ApplyError> {
         let text = format!("text {}", self.texts.lock().unwrap().len());
         let scopes: Scopes = scopes.into_iter().map(|scope| (scope.name.clone(), Arc::new(scope))).collect();
         self.texts.lock().unwrap().insert(text.clone(), scopes);
-        self.runtime.apply(text, String::new()).await.unwrap();
+        self.runtime.apply(text, String::new()).await.map(|_generation| ())
     }
 
     pub(super) fn delivery(&self, id: &str, key_id: Option<&str>, payload: &Value) -> Delivery {
@@ -570,6 +683,8 @@ impl World {
             moved |= self.stages.route.step().await.unwrap() == Progress::Advanced;
             moved |= self.stages.schedule.step().await.unwrap() == Progress::Advanced;
             moved |= self.stages.execute.step().await.unwrap() == Progress::Advanced;
+            self.settle_tasks().await;
+            moved |= self.stages.dispatch.step().await.unwrap() == Progress::Advanced;
             self.settle_tasks().await;
             moved |= self.stages.complete.step().await.unwrap() == Progress::Advanced;
             moved |= self.stages.wake.step().await.unwrap() == Progress::Advanced;
@@ -666,6 +781,11 @@ impl World {
     pub(super) async fn pending(&self, work: WorkId) -> Vec<EventId> {
         let inputs = self.runtime.store().read("test", move |tx| tx.pending_inputs(work, 100)).await.unwrap();
         inputs.into_iter().map(|input| input.event).collect()
+    }
+
+    /// The orders to an attempt.
+    pub(super) async fn intents(&self, execution: ExecutionId) -> Vec<Intent> {
+        self.runtime.store().read("test", move |tx| tx.intents_of(execution, 100)).await.unwrap()
     }
 
     /// Every attempt, oldest first.

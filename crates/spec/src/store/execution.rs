@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use domain::execution::{Execution, ExecutionState, Handle, Turn};
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
+use domain::intent::Controls;
 use domain::lease::Lease;
 use domain::outcome::{Artifact, Outcome, TurnResult, Usage};
 use domain::store::{StoreError, Tx};
@@ -50,6 +51,8 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
         started_at: Some(second(42)),
         ended_at: Some(second(43)),
         unstopped: state == ExecutionState::Cancelled,
+        controls: Controls { inject: false, interrupt: true },
+        interrupted_by: (state == ExecutionState::Cancelled).then(|| EventId::from_number(5)),
     }
 }
 
@@ -71,6 +74,7 @@ pub async fn execution_reads_back_as_written(driver: &impl StoreDriver) {
         lease: Some(Lease { owner: Incarnation::from_number(5), until: second(99) }),
         outcome: None,
         ended_at: None,
+        controls: Controls { inject: true, interrupt: false },
         ..written_full(9, trigger, ExecutionState::Running)
     });
     for sample in samples {

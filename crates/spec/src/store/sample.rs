@@ -7,6 +7,7 @@ use domain::event::{Causation, Event, Key, Payload};
 use domain::execution::{Execution, ExecutionState, Turn};
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Revision, Sequence, WorkId};
 use domain::input::Input;
+use domain::intent::Controls;
 use domain::lane::LaneId;
 use domain::lease::Lease;
 use domain::outcome::Outcome;
@@ -149,6 +150,7 @@ pub(super) fn work(number: i64) -> Work {
         failures: 0,
         eligibility: Eligibility::Clear,
         hold: None,
+        let_through: false,
         revision: Revision::FIRST,
         attempts: 0,
         created_at: second(number),
@@ -222,6 +224,8 @@ pub(super) fn execution(number: i64, work: &Work, trigger: &Event) -> Execution 
         started_at: None,
         ended_at: None,
         unstopped: false,
+        controls: Controls::NONE,
+        interrupted_by: None,
     }
 }
 

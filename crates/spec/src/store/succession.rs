@@ -2,13 +2,15 @@
 
 use domain::event::{Causation, Event, Payload};
 use domain::id::{EventId, ExecutionId, WorkId};
-use domain::replay::REPLAY_REQUESTED;
 use domain::succession::Succession;
 use domain::text::{ConcurrencyKey, EventType, ScopeName};
 use domain::work::Work;
 
 use super::StoreDriver;
 use super::sample::{conflicts, event, execution, main_scope, read, running, work, write};
+
+/// The type of the Events that repeat another one.
+const REPLAY: &str = "core.replay.requested";
 
 fn place(work: i64, predecessor: i64, generation: i64) -> Succession {
     let [work, predecessor, first] = [work, predecessor, 1].map(WorkId::from_number);
@@ -106,8 +108,7 @@ pub async fn replays_of_an_event_are_found(driver: &impl StoreDriver) {
         let causation = Causation { parent: Some(parent.id), root: parent.id, depth: 1, ..parent.causation };
         Event { event_type: EventType::known(event_type), causation, ..event(number) }
     };
-    let (first, other, second) =
-        (child(2, REPLAY_REQUESTED), child(3, "core.turn.ended"), child(4, REPLAY_REQUESTED));
+    let (first, other, second) = (child(2, REPLAY), child(3, "core.turn.ended"), child(4, REPLAY));
     let all = [event(1), first.clone(), other, second.clone()];
     write(store, move |tx| {
         for event in &all {

@@ -21,10 +21,11 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
     let blocked = |blocker| Work { queue: Queue::Blocked(blocker), ..work(0) };
     let failed = ExecutionId::from_number(9);
     let (wait, event) = (WaitId::from_number(8), Sequence::from_number(6));
-    let hold = || {
+    let held = |because| {
         let reason = "it is “held”".to_owned();
-        Some(Hold { because: HoldReason::WakeRefused, reason, since: second(5) })
+        Some(Hold { because, reason, since: second(5) })
     };
+    let hold = || held(HoldReason::WakeRefused);
     let exhausted = |because| Work {
         failures: 3,
         eligibility: Eligibility::Exhausted { failed, because },
@@ -54,6 +55,10 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         },
         exhausted(Exhaustion::Budget),
         exhausted(Exhaustion::Causal),
+        Work {
+            eligibility: Eligibility::Stopping { interrupted: failed },
+            ..blocked(Blocker::Stopping(main_scope()))
+        },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, ..work(0) },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, hold: hold(), ..work(0) },
         Work { eligibility: Eligibility::Woken { wait, event, resumes: None }, ..work(0) },
@@ -62,6 +67,11 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
             hold: hold(),
             ..blocked(Blocker::Held(main_scope()))
         },
+        Work { hold: held(HoldReason::Budget), ..blocked(Blocker::Held(main_scope())) },
+        Work { hold: held(HoldReason::Gate), ..blocked(Blocker::Held(main_scope())) },
+        Work { let_through: true, ..work(0) },
+        blocked(Blocker::Reserved(main_scope())),
+        blocked(Blocker::ReservedOverall),
         ended(&work(0), WorkState::Completed),
         ended(&work(0), WorkState::Failed),
         ended(&work(0), WorkState::Cancelled),
@@ -97,6 +107,7 @@ pub async fn exhausted_works_are_listed(driver: &impl StoreDriver) {
             queue: Queue::Idle,
             ..work(4)
         },
+        Work { eligibility: Eligibility::Stopping { interrupted: failed }, queue: Queue::Idle, ..work(5) },
     ];
     let list = written.clone();
     write(driver.store(), move |tx| list.iter().try_for_each(|work| tx.insert_work(work))).await;

@@ -2,8 +2,10 @@
 //! states that the product has words for.
 
 use domain::execution::ExecutionState;
+use domain::intent::{Controls, ErrorFallback, IntentKind, IntentState};
 use domain::outcome::Outcome;
 use domain::route::{ActivePolicy, CheckpointOutcome};
+use domain::time::Timestamp;
 use domain::work::{HoldReason, Lifecycle, WorkState};
 
 /// A Work's state, without the Execution that a running one has.
@@ -103,6 +105,8 @@ pub(crate) const fn lifecycle_of(number: i64) -> Option<Lifecycle> {
 pub(crate) const fn hold_reason(reason: HoldReason) -> i64 {
     match reason {
         HoldReason::WakeRefused => 0,
+        HoldReason::Budget => 1,
+        HoldReason::Gate => 2,
     }
 }
 
@@ -113,6 +117,8 @@ pub(crate) fn hold_reason_of(number: i64) -> Option<HoldReason> {
 pub(crate) const fn policy(policy: ActivePolicy) -> i64 {
     match policy {
         ActivePolicy::Queue => 0,
+        ActivePolicy::Inject => 1,
+        ActivePolicy::Interrupt => 2,
         ActivePolicy::Drop => 3,
     }
 }
@@ -120,6 +126,8 @@ pub(crate) const fn policy(policy: ActivePolicy) -> i64 {
 pub(crate) const fn policy_of(number: i64) -> Option<ActivePolicy> {
     match number {
         0 => Some(ActivePolicy::Queue),
+        1 => Some(ActivePolicy::Inject),
+        2 => Some(ActivePolicy::Interrupt),
         3 => Some(ActivePolicy::Drop),
         _ => None,
     }
@@ -137,6 +145,76 @@ pub(crate) const fn checkpoint_outcome(outcome: CheckpointOutcome) -> i64 {
 
 pub(crate) fn checkpoint_outcome_of(number: i64) -> Option<CheckpointOutcome> {
     CheckpointOutcome::ALL.into_iter().find(|outcome| checkpoint_outcome(*outcome) == number)
+}
+
+/// The controls of an attempt, a bit each.
+pub(crate) const fn controls(controls: Controls) -> i64 {
+    (if controls.inject { 1 } else { 0 }) | (if controls.interrupt { 2 } else { 0 })
+}
+
+pub(crate) const fn controls_of(number: i64) -> Option<Controls> {
+    match number {
+        0..=3 => Some(Controls { inject: number & 1 != 0, interrupt: number & 2 != 0 }),
+        _ => None,
+    }
+}
+
+pub(crate) const fn intent_kind(kind: IntentKind) -> i64 {
+    match kind {
+        IntentKind::Inject => 0,
+        IntentKind::Interrupt => 1,
+    }
+}
+
+pub(crate) const fn intent_kind_of(number: i64) -> Option<IntentKind> {
+    match number {
+        0 => Some(IntentKind::Inject),
+        1 => Some(IntentKind::Interrupt),
+        _ => None,
+    }
+}
+
+pub(crate) const fn error_fallback(fallback: ErrorFallback) -> i64 {
+    match fallback {
+        ErrorFallback::Queue => 0,
+    }
+}
+
+pub(crate) const fn error_fallback_of(number: i64) -> Option<ErrorFallback> {
+    match number {
+        0 => Some(ErrorFallback::Queue),
+        _ => None,
+    }
+}
+
+/// An intent's state, without the time that it is due.
+pub(crate) const fn intent_state(state: IntentState) -> i64 {
+    match state {
+        IntentState::Pending { .. } => 0,
+        IntentState::Dispatched { .. } => 1,
+        IntentState::Ambiguous { .. } => 2,
+        IntentState::Accepted => 3,
+        IntentState::NotAccepting => 4,
+        IntentState::FellBack => 5,
+        IntentState::Consumed => 6,
+        IntentState::Delivered => 7,
+        IntentState::Stale => 8,
+    }
+}
+
+pub(crate) const fn intent_state_of(number: i64, due_at: Option<Timestamp>) -> Option<IntentState> {
+    match (number, due_at) {
+        (0, Some(due_at)) => Some(IntentState::Pending { due_at }),
+        (1, Some(due_at)) => Some(IntentState::Dispatched { due_at }),
+        (2, Some(due_at)) => Some(IntentState::Ambiguous { due_at }),
+        (3, None) => Some(IntentState::Accepted),
+        (4, None) => Some(IntentState::NotAccepting),
+        (5, None) => Some(IntentState::FellBack),
+        (6, None) => Some(IntentState::Consumed),
+        (7, None) => Some(IntentState::Delivered),
+        (8, None) => Some(IntentState::Stale),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -164,7 +242,9 @@ mod tests {
         for word in [Lifecycle::Once, Lifecycle::RunOnce, Lifecycle::Standing] {
             assert_eq!(lifecycle_of(lifecycle(word)), Some(word));
         }
-        for word in [ActivePolicy::Queue, ActivePolicy::Drop] {
+        let policies =
+            [ActivePolicy::Queue, ActivePolicy::Inject, ActivePolicy::Interrupt, ActivePolicy::Drop];
+        for word in policies {
             assert_eq!(policy_of(policy(word)), Some(word));
         }
         for word in HoldReason::ALL {
@@ -172,6 +252,17 @@ mod tests {
         }
         for word in CheckpointOutcome::ALL {
             assert_eq!(checkpoint_outcome_of(checkpoint_outcome(word)), Some(word));
+        }
+        for number in 0..4 {
+            assert_eq!(controls_of(number).map(controls), Some(number));
+        }
+        for word in [IntentKind::Inject, IntentKind::Interrupt] {
+            assert_eq!(intent_kind_of(intent_kind(word)), Some(word));
+        }
+        assert_eq!(error_fallback_of(error_fallback(ErrorFallback::Queue)), Some(ErrorFallback::Queue));
+        for number in 0..9 {
+            let due_at = (number < 3).then_some(Timestamp::EPOCH);
+            assert_eq!(intent_state_of(number, due_at).map(intent_state), Some(number));
         }
     }
 }

@@ -22,7 +22,8 @@ macro_rules! select {
         concat!(
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
             "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, turn, ",
-            "cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped FROM execution",
+            "cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, controls, ",
+            "interrupted_by FROM execution",
             $rest
         )
     };
@@ -84,9 +85,10 @@ static INSERT: Sql = Sql::new(
     "execution",
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle,
-        turn, cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, host)
+        turn, cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, host,
+        controls, interrupted_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23, $24, $25, $26, $27, $28, $29)
+        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -94,7 +96,7 @@ static UPDATE: Sql = Sql::new(
     "execution",
     "UPDATE execution SET state = $3, epoch = $4, lease_owner = $5, lease_until = $6, recovering = $7,
         deadline_at = $8, handle = $9, outcome = $10, started_at = $11, ended_at = $12,
-        unstopped = $13
+        unstopped = $13, interrupted_by = $14
      WHERE id = $1 AND epoch = $2 AND state < 4",
 );
 // The end of a turn in a Wait, and the beginning of the next, which may be on another host.
@@ -173,6 +175,8 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
         started_at: columns.maybe_time()?,
         ended_at: columns.maybe_time()?,
         unstopped: columns.flag()?,
+        controls: columns.word(code::controls_of)?,
+        interrupted_by: columns.maybe_int()?.map(EventId::from_number),
     };
     execution.check();
     Ok(execution)
@@ -192,6 +196,7 @@ fn only_renewed(execution: &Execution, read: &Execution) -> bool {
         && execution.started_at == read.started_at
         && execution.ended_at == read.ended_at
         && execution.unstopped == read.unstopped
+        && execution.interrupted_by == read.interrupted_by
 }
 
 /// Where a list begins: behind an id, or before them all.
@@ -331,6 +336,8 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_time(execution.ended_at),
                 int(i64::from(execution.unstopped)),
                 int(self.place.host),
+                int(code::controls(execution.controls)),
+                maybe_int(execution.interrupted_by.map(EventId::number)),
             ],
             1,
         )?;
@@ -378,6 +385,7 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_time(execution.started_at),
                 maybe_time(execution.ended_at),
                 int(i64::from(execution.unstopped)),
+                maybe_int(execution.interrupted_by.map(EventId::number)),
             ],
             1,
         )?;

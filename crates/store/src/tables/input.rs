@@ -42,6 +42,11 @@ static CONSUME: Sql = Sql::new(
     "UPDATE input SET consumed_by = $3 WHERE work = $1 AND sequence IN
      (SELECT sequence FROM input WHERE work = $1 AND consumed_by IS NULL AND sequence <= $2)",
 );
+static CONSUME_ONE: Sql = Sql::new(
+    "consume one input",
+    "input",
+    "UPDATE input SET consumed_by = $3 WHERE work = $1 AND sequence = $2 AND consumed_by IS NULL",
+);
 
 static BATCH: Sql = Sql::new(
     "read what a turn began with",
@@ -107,6 +112,16 @@ impl Transaction<'_> {
         execution: ExecutionId,
     ) -> Result<u64, StoreError> {
         self.db.count(&CONSUME, &[int(work.number()), int(until.number()), int(execution.number())])
+    }
+
+    pub(super) fn consume_one(
+        &mut self,
+        work: WorkId,
+        sequence: Sequence,
+        execution: ExecutionId,
+    ) -> Result<bool, StoreError> {
+        let values = [int(work.number()), int(sequence.number()), int(execution.number())];
+        Ok(self.db.count(&CONSUME_ONE, &values)? > 0)
     }
 
     pub(super) fn batch(

@@ -171,8 +171,9 @@ const FIRST: &[&str] = &[
     "CREATE INDEX checkpoint_work ON checkpoint (work, sequence) WHERE work IS NOT NULL",
     // States: ready 0, running 1, waiting 2, completed 3, failed 4, cancelled 5.
     // Queues: idle 0, runnable 1, blocked 2.
-    // Eligibility: clear 0, backoff 1, due 2, woken 3, exhausted by its budget 4 or by its chain 5. `wait` is what
-    // it waits for, or was woken from; `next_trigger` is the Event that begins the next turn whatever is pending.
+    // Eligibility: clear 0, backoff 1, due 2, woken 3, exhausted by its budget 4 or by its chain 5, stopping 6.
+    // `failed` is the attempt that it is about. `wait` is what it waits for, or was woken from; `next_trigger` is
+    // the Event that begins the next turn whatever is pending.
     "CREATE TABLE work (
         id {int} PRIMARY KEY,
         scope {text} NOT NULL,
@@ -185,15 +186,16 @@ const FIRST: &[&str] = &[
         blocker {text},
         queued_at {int} NOT NULL,
         failures {int} NOT NULL CHECK (failures >= 0),
-        eligibility {int} NOT NULL CHECK (eligibility BETWEEN 0 AND 5),
+        eligibility {int} NOT NULL CHECK (eligibility BETWEEN 0 AND 6),
         failed {int},
         retry_at {int},
         next_trigger {int},
         wait {int},
         resumes {int},
-        hold {int} CHECK (hold = 0),
+        hold {int} CHECK (hold BETWEEN 0 AND 2),
         hold_reason {text},
         held_at {int},
+        let_through {int} NOT NULL DEFAULT 0 CHECK (let_through IN (0, 1)),
         revision {int} NOT NULL,
         attempts {int} NOT NULL,
         created_at {int} NOT NULL,
@@ -209,7 +211,7 @@ const FIRST: &[&str] = &[
     ) {table}",
     "CREATE INDEX work_runnable ON work (queued_at, id) WHERE queue = 1",
     "CREATE INDEX work_blocked ON work (blocker, queued_at, id) WHERE queue = 2",
-    "CREATE INDEX work_exhausted ON work (queued_at, id) WHERE eligibility > 3",
+    "CREATE INDEX work_exhausted ON work (queued_at, id) WHERE eligibility IN (4, 5)",
     // What an operator is to release. Rows are few.
     "CREATE INDEX work_held ON work (held_at, id) WHERE held_at IS NOT NULL",
     // Lists by scope, newest first. Updates never touch it.
@@ -279,6 +281,8 @@ const FIRST: &[&str] = &[
         ended_at {int},
         unstopped {int} NOT NULL CHECK (unstopped IN (0, 1)),
         host {int} NOT NULL,
+        controls {int} NOT NULL CHECK (controls BETWEEN 0 AND 3),
+        interrupted_by {int},
         CHECK ((lease_owner IS NULL) = (lease_until IS NULL)),
         CHECK (state <> 3 OR (lease_until IS NULL AND outcome IS NULL))
     ) {table}",
@@ -312,6 +316,27 @@ const FIRST: &[&str] = &[
     "CREATE INDEX timer_due ON timer (due_at, id)",
     // Disarmed with its Work, and shown with it.
     "CREATE INDEX timer_work ON timer (work, due_at)",
+    // Found by the attempt, in the order of its Events. States: pending 0, dispatched 1, ambiguous 2, accepted 3,
+    // not accepting 4, fell back 5, consumed 6, delivered 7, stale 8.
+    "CREATE TABLE intent (
+        execution {int} NOT NULL,
+        sequence {int} NOT NULL,
+        event {int} NOT NULL,
+        work {int} NOT NULL,
+        kind {int} NOT NULL CHECK (kind BETWEEN 0 AND 1),
+        epoch {int} NOT NULL,
+        on_error {int} CHECK (on_error = 0),
+        state {int} NOT NULL CHECK (state BETWEEN 0 AND 8),
+        due_at {int},
+        tries {int} NOT NULL,
+        created_at {int} NOT NULL,
+        reason {text},
+        host {int} NOT NULL,
+        PRIMARY KEY (execution, sequence),
+        CHECK ((state < 3) = (due_at IS NOT NULL))
+    ) {clustered}",
+    // By host, as leases are: only its process can carry the order out.
+    "CREATE INDEX intent_due ON intent (host, due_at, execution, sequence) WHERE due_at IS NOT NULL",
     // States: active 0, woken 1, cancelled 2. Keys and types are JSON: no query looks into them, for a key leads
     // to its Work and a Work to its Wait. The timer may be gone.
     "CREATE TABLE wait (
@@ -359,6 +384,32 @@ const FIRST: &[&str] = &[
     "CREATE INDEX subscription_watched ON subscription (watched_source, watched_external_id, after_sequence)
      WHERE ended_at IS NULL",
     "CREATE INDEX subscription_work ON subscription (work) WHERE ended_at IS NULL",
+    // What has been used of a unit, by whom and over which stretch of time. It is found by its key and never
+    // walked; a row is written only where a budget looks at it. Spans: life 0, day 1, week 2.
+    "CREATE TABLE ledger (
+        owner {text} NOT NULL,
+        unit {text} NOT NULL,
+        span {int} NOT NULL CHECK (span BETWEEN 0 AND 2),
+        start {int} NOT NULL,
+        used {int} NOT NULL CHECK (used >= 0),
+        PRIMARY KEY (owner, unit, span, start)
+    ) {clustered}",
+    // What the turns that run may still use. It counts by its Execution's state alone.
+    "CREATE TABLE reservation (
+        execution {int} NOT NULL,
+        unit {text} NOT NULL,
+        scope {text} NOT NULL,
+        amount {int} NOT NULL CHECK (amount >= 0),
+        PRIMARY KEY (execution, unit)
+    ) {clustered}",
+    "CREATE INDEX reservation_unit ON reservation (unit, scope)",
+    // What the newest turns of a kind used, for the next one's estimate.
+    "CREATE TABLE recent_use (
+        kind {text} NOT NULL,
+        unit {text} NOT NULL,
+        amounts {text} NOT NULL,
+        PRIMARY KEY (kind, unit)
+    ) {clustered}",
     "CREATE TABLE kv (
         namespace {text} NOT NULL,
         key {text} NOT NULL,

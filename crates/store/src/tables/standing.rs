@@ -15,6 +15,7 @@ const DUE: i64 = 2;
 const WOKEN: i64 = 3;
 const EXHAUSTED: i64 = 4;
 const CHAIN_EXHAUSTED: i64 = 5;
+const STOPPING: i64 = 6;
 
 /// What the columns from `eligibility` to `resumes` hold.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,6 +52,7 @@ impl Stored {
             }
             Eligibility::Exhausted { because: Exhaustion::Budget, .. } => plain(EXHAUSTED),
             Eligibility::Exhausted { because: Exhaustion::Causal, .. } => plain(CHAIN_EXHAUSTED),
+            Eligibility::Stopping { interrupted } => Self { failed: Some(interrupted), ..plain(STOPPING) },
         };
         match work.state {
             WorkState::Waiting { wait } => Self { wait: Some(wait), ..stored },
@@ -80,6 +82,7 @@ impl Stored {
             (CHAIN_EXHAUSTED, Some(failed), None, None, None, None) => {
                 Eligibility::Exhausted { failed, because: Exhaustion::Causal }
             }
+            (STOPPING, Some(interrupted), None, None, None, None) => Eligibility::Stopping { interrupted },
             _ => return None,
         })
     }

@@ -19,8 +19,8 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures, ",
-            "eligibility, failed, retry_at, next_trigger, wait, resumes, hold, hold_reason, held_at, revision, ",
-            "attempts, created_at, ended_at, concurrency FROM work",
+            "eligibility, failed, retry_at, next_trigger, wait, resumes, hold, hold_reason, held_at, let_through, ",
+            "revision, attempts, created_at, ended_at, concurrency FROM work",
             $rest
         )
     };
@@ -71,7 +71,7 @@ static NEXT_BLOCKER: Sql = Sql::new(
 static FAILED_TOO_OFTEN: Sql = Sql::new(
     "find Works that failed too often",
     "work",
-    select!(" WHERE eligibility > 3 ORDER BY queued_at, id LIMIT $1"),
+    select!(" WHERE eligibility IN (4, 5) ORDER BY queued_at, id LIMIT $1"),
 );
 static HELD: Sql = Sql::new(
     "find Works that are held",
@@ -83,9 +83,9 @@ static INSERT: Sql = Sql::new(
     "work",
     "INSERT INTO work (id, scope, kind, lifecycle, state, execution, queue, blocker, queued_at, failures,
         eligibility, failed, retry_at, next_trigger, wait, resumes, hold, hold_reason, held_at, revision,
-        attempts, created_at, ended_at, concurrency)
+        attempts, created_at, ended_at, concurrency, let_through)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23, $24)
+        $22, $23, $24, $25)
      ON CONFLICT (id) DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -93,7 +93,8 @@ static UPDATE: Sql = Sql::new(
     "work",
     "UPDATE work SET state = $3, execution = $4, queue = $5, blocker = $6, queued_at = $7, revision = $8,
         attempts = $9, ended_at = $10, failures = $11, eligibility = $12, failed = $13, retry_at = $14,
-        next_trigger = $15, wait = $16, resumes = $17, hold = $18, hold_reason = $19, held_at = $20
+        next_trigger = $15, wait = $16, resumes = $17, hold = $18, hold_reason = $19, held_at = $20,
+        let_through = $21
      WHERE id = $1 AND revision = $2 AND state < 3",
 );
 // New input for a Work that runs or stands in a queue already: no index is touched.
@@ -165,6 +166,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Work, StoreError> {
         failures,
         eligibility: stored.eligibility().ok_or_else(|| columns.corrupt("an unknown eligibility"))?,
         hold: hold(columns)?,
+        let_through: columns.flag()?,
         revision: Revision::from_number(columns.int()?),
         attempts: columns.int()?,
         created_at: columns.time()?,
@@ -212,6 +214,7 @@ fn only_touched(work: &Work, read: &Work) -> bool {
         && work.failures == read.failures
         && work.eligibility == read.eligibility
         && work.hold == read.hold
+        && work.let_through == read.let_through
         && work.attempts == read.attempts
         && work.ended_at == read.ended_at
 }
@@ -353,6 +356,7 @@ impl WorkWrites for Transaction<'_> {
                 time(work.created_at),
                 maybe_time(work.ended_at),
                 maybe_text(work.concurrency.as_ref().map(ConcurrencyKey::as_str)),
+                int(i64::from(work.let_through)),
             ],
             1,
         )?;
@@ -393,6 +397,7 @@ impl WorkWrites for Transaction<'_> {
                 hold,
                 hold_reason,
                 held_at,
+                int(i64::from(work.let_through)),
             ],
             1,
         )?;
@@ -423,6 +428,15 @@ impl WorkWrites for Transaction<'_> {
         execution: ExecutionId,
     ) -> Result<u64, StoreError> {
         self.consume(work, until, execution)
+    }
+
+    fn consume_input(
+        &mut self,
+        work: WorkId,
+        sequence: Sequence,
+        execution: ExecutionId,
+    ) -> Result<bool, StoreError> {
+        self.consume_one(work, sequence, execution)
     }
 
     fn consume_batch(

@@ -334,5 +334,7 @@ fn execution(number: i64, until: Timestamp) -> Execution {
         started_at: None,
         ended_at: None,
         unstopped: false,
+        controls: domain::intent::Controls::NONE,
+        interrupted_by: None,
     }
 }

@@ -153,6 +153,17 @@ async fn controls(daemon: &TestDaemon, event: &str, work: &str) -> Vec<(&'static
     seen
 }
 
+/// Gives the run of a Work each order there is.
+async fn ordered(daemon: &TestDaemon, work: &str) -> [(&'static str, &'static str); 2] {
+    let orders = [("inject", "/v1/work/{id}/inject"), ("interrupt", "/v1/work/{id}/interrupt")];
+    for (order, path) in orders {
+        let reply = daemon.post(&format!("/v1/work/{work}/{order}"), &json!({})).await;
+        assert_eq!(reply.status, 202, "{order}: {}", reply.text());
+        conforms(&reply, "post", path);
+    }
+    orders.map(|(_order, path)| ("post", path))
+}
+
 #[tokio::test]
 async fn every_answer_of_a_session_is_as_the_document_says() {
     let daemon = TestDaemon::start().await;
@@ -186,6 +197,7 @@ async fn every_answer_of_a_session_is_as_the_document_says() {
     let explain = daemon.post("/v1/events/explain", &json!({ "event": event })).await;
     conforms(&explain, "post", "/v1/events/explain");
     conforms(&daemon.post("/v1/config/apply", &json!({})).await, "post", "/v1/config/apply");
+    seen.extend(ordered(&daemon, &hanging).await);
     let cancel = format!("/v1/work/{hanging}/cancel");
     conforms(&daemon.post(&cancel, &json!({})).await, "post", "/v1/work/{id}/cancel");
     let again = format!("/v1/runs/{run}/again");

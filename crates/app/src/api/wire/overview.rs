@@ -160,6 +160,12 @@ pub(crate) struct ExhaustedBody {
 pub(crate) struct HeldBody {
     /// Such as `scope_disabled:main`.
     pub(crate) reason: String,
+    /// Where an operator is to release it, why it is held: `budget`, `gate` or `wake_refused`.
+    #[serde(default)]
+    pub(crate) because: Option<String>,
+    /// That in words, of the Work that has waited longest.
+    #[serde(default)]
+    pub(crate) detail: Option<String>,
     /// Counted up to 1,000.
     pub(crate) works: u32,
     /// The Work that has waited longest.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::PauseBody;
+use super::{BudgetBody, PauseBody};
 
 /// A scope's place in the tree.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,9 @@ pub(crate) struct ScopeBody {
     pub(crate) secrets: Vec<SecretNameBody>,
     /// Scopes whose Events may end its Waits.
     pub(crate) read_scopes: Vec<String>,
+    /// The budgets that its turns are under.
+    #[serde(default)]
+    pub(crate) budgets: Vec<BudgetBody>,
 }
 
 /// A route that holds in a scope.

@@ -59,7 +59,8 @@ pub(crate) struct RetryBody {
 impl RetryBody {
     pub(crate) fn of(eligibility: Eligibility) -> Option<Self> {
         let (state, due_at, because) = match eligibility {
-            Eligibility::Clear | Eligibility::Woken { .. } => return None,
+            // What has yet to stop is told by its run.
+            Eligibility::Clear | Eligibility::Woken { .. } | Eligibility::Stopping { .. } => return None,
             Eligibility::Backoff { due_at, .. } => ("backoff", Some(due_at.to_string()), None),
             Eligibility::Due { .. } => ("due", None, None),
             Eligibility::Exhausted { because, .. } => ("exhausted", None, Some(because.as_str().to_owned())),

@@ -113,7 +113,8 @@ impl From<&Wait> for WaitBody {
 /// Why a Work does not start.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct HoldBody {
-    /// `wake_refused` when the bounds of its chain refused the Event that it goes on from.
+    /// `wake_refused` when the bounds of its chain refused the Event that it goes on from, `budget` when a budget is
+    /// used up, `gate` when a start gate holds its first attempt.
     pub(crate) because: String,
     /// The same in words.
     pub(crate) reason: String,

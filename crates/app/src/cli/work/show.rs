@@ -8,7 +8,7 @@ use crate::cli::exit::Exit;
 use crate::cli::failure::Stop;
 use crate::cli::runs::list::table;
 use crate::client::Route;
-use crate::view::work;
+use crate::view::{order, work};
 
 /// How many of a Work's runs are shown below it.
 const RUNS_SHOWN: &str = "10";
@@ -32,6 +32,11 @@ pub(crate) async fn show(args: &ShowArgs, context: &Context) -> Result<Exit, Sto
     let route = Route::new(&["runs"]).with("work", &body.id).with("limit", RUNS_SHOWN);
     let runs: Page<RunBody> = client.get(&route).await?;
     out.fields(&work::fields(&body, context.now))?;
+    if !body.orders.is_empty() {
+        out.line("")?;
+        out.heading("Orders to its run")?;
+        body.orders.iter().try_for_each(|order| out.line(order::sentence(order)))?;
+    }
     let inputs = body.pending_inputs.unwrap_or_default();
     if !inputs.is_empty() {
         out.line("")?;

@@ -67,6 +67,14 @@ impl Part for Route {
         if policy(before) != policy(self) {
             words.push(format!("now has the policy {}", policy(self)));
         }
+        for (key, before, now) in [
+            ("fallback", &before.fallback, &self.fallback),
+            ("fallback after an error", &before.on_error, &self.on_error),
+        ] {
+            if before != now {
+                words.push(format!("now has {} as its {key}", now.as_deref().unwrap_or("nothing")));
+            }
+        }
         if before.config != self.config {
             words.push("has another configuration".to_owned());
         }

@@ -109,6 +109,33 @@ fn plan_says_every_change_in_a_sentence() {
 }
 
 #[test]
+fn plan_says_what_becomes_of_budgets() {
+    let budget = |unit: &str, rest: &str| {
+        format!("[[scopes.budgets]]\nunit = '{unit}'\nper = 'scope'\nwindow = 'day'\n{rest}\n")
+    };
+    let scope = |budgets: [String; 3]| model(&format!("[[scopes]]\nname = 'eng'\n{}", budgets.concat()));
+    let before =
+        scope([budget("usd", "limit = 5"), budget("tokens", "limit = 9"), budget("turns", "limit = 1")]);
+    let after = scope([
+        budget("usd", "limit = 7.5"),
+        budget("tokens", "limit = 9\nwarning_percent = 50"),
+        budget("minutes", "limit = 60"),
+    ]);
+    let plan = plan(Some(&before), &after, &Sample::new());
+    let sentences: Vec<&str> = plan.changes.iter().map(|change| change.sentence.as_str()).collect();
+    assert_eq!(
+        sentences,
+        [
+            "scope `eng`: the budget of usd per scope a day has a limit of 7.5, before of 5",
+            "scope `eng`: the budget of tokens per scope a day warns at 50 percent",
+            "scope `eng`: the budget of minutes per scope a day is new, with a limit of 60",
+            "scope `eng`: the budget of turns per scope a day is removed",
+        ]
+    );
+    assert_eq!(plan.changes[0].path, "scopes.eng.budgets.usd.scope.day");
+}
+
+#[test]
 fn plan_of_the_same_configuration_is_empty() {
     for text in [BEFORE, AFTER, STARTER] {
         assert_eq!(plan(Some(&model(text)), &model(text), &Sample::new()), super::Plan::default());

@@ -41,7 +41,7 @@ async fn what_holds_is_told_in_words() {
             "It may read secret <code>hook</code>.",
             "4 runs<small>set here</small>",
             "1 h<small>default</small>",
-            "off<small>default; no effect in this version</small>",
+            "off<small>default</small>",
             "href=\"/config?scope=team%2Foff\"",
             "<span class=\"tag\">disabled</span>",
         ],

@@ -119,3 +119,27 @@ async fn hostile_keys_stay_text_and_what_is_not_there_is_said() {
     }
     daemon.running.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn interrupting_is_asked_first_and_keeps_the_work() {
+    let daemon = TestDaemon::start().await;
+    daemon.emit(&json!({ "scope": "main", "type": "hang.please" })).await;
+    let works = daemon.until("/v1/work?state=running", |works| works["items"][0]["run"].is_string()).await;
+    let (id, run) = (works["items"][0]["id"].as_str().unwrap(), works["items"][0]["run"].as_str().unwrap());
+    daemon.until(&format!("/v1/runs/{run}"), |run| run["state"] == "running").await;
+    let ask_for_it = format!("href=\"/work/{id}/interrupt\"");
+    for path in [format!("/work/{id}"), format!("/runs/{run}")] {
+        has(&page(&daemon, &path).await, &[&ask_for_it, "Interrupt run…"]);
+    }
+    let asked = page(&daemon, &format!("/work/{id}/interrupt")).await;
+    has(&asked, &["loses its authority and is stopped", "The Work stays", "It counts as no failure"]);
+    has(&asked, &[&format!("open-conduit work interrupt {id}"), "Interrupt run</button>"]);
+
+    assert_eq!(daemon.post(&format!("/v1/work/{id}/interrupt"), &json!({})).await.status, 202);
+    daemon.until(&format!("/v1/runs/{run}"), |run| run["orders"][0]["state"] == "delivered").await;
+    has(&page(&daemon, &format!("/runs/{run}")).await, &["It was interrupted for"]);
+    let text = page(&daemon, &format!("/work/{id}")).await;
+    assert!(!text.contains(&ask_for_it) && text.contains("Cancel Work…"), "{text}");
+    assert_eq!(ask(&daemon, &format!("/work/{id}/interrupt")).await.status, 409);
+    daemon.running.stop().await.unwrap();
+}

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use domain::config::{BindingConfig, Configuration, Item, RouteConfig, ScopeConfig, SettingsPatch, resolve};
-use domain::route::ActivePolicy;
+use domain::route::{ActivePolicy, Fallback, Fallbacks};
 use domain::text::HandlerName;
 use runtime::Scopes;
 use serde_json::json;
-use spec::driver::{Answer, BindingText, Capability, RouteText, ScopeText};
+use spec::driver::{Answer, BindingText, RouteText, ScopeText};
 
 use super::scripted::executor_name;
 
@@ -36,30 +36,23 @@ fn scope(text: &ScopeText) -> Result<ScopeConfig, Answer> {
 }
 
 fn route(text: &RouteText) -> Result<Item<domain::text::RouteName, RouteConfig>, Answer> {
-    if text.fallback.is_some() {
-        return Err(Answer::Lacking("fallbacks of policies"));
-    }
-    let active_policy: ActivePolicy =
-        serde_json::from_value(json!(text.policy)).map_err(|_unknown| match text.policy.as_str() {
-            "inject" | "interrupt" => Answer::Lacking("the policies inject and interrupt"),
-            _ => Answer::Refused("unknown_policy".to_owned()),
-        })?;
+    let unknown = |_word| Answer::Refused("unknown_policy".to_owned());
+    let active_policy: ActivePolicy = serde_json::from_value(json!(text.policy)).map_err(unknown)?;
+    let unsupported: Option<Fallback> = serde_json::from_value(json!(text.fallback)).map_err(unknown)?;
     Ok(Item::Define(RouteConfig {
         name: text.name.clone(),
         handler: HandlerName::known("told"),
         binding: Some(text.binding.clone()),
         active_policy,
+        fallbacks: Fallbacks { unsupported, on_error: None },
         config: json!({ "name": text.name, "takes": text.takes, "drops": text.drops }),
     }))
 }
 
 fn binding(text: &BindingText) -> Result<Item<domain::text::BindingName, BindingConfig>, Answer> {
-    if text.can.iter().any(|can| *can != Capability::Resume) {
-        return Err(Answer::Lacking("executors that inject or interrupt"));
-    }
     Ok(Item::Define(BindingConfig {
         name: text.name.clone(),
-        executor: executor_name(text.can.contains(&Capability::Resume)),
+        executor: executor_name(&text.can),
         config: json!({ "label": text.label }),
         resource: None,
         timeout_seconds: None,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Barrier, Mutex};
 use std::task::Poll;
+use std::time::Duration;
 
 use domain::alias::Subscribe;
 use domain::causal::Origin;
@@ -14,14 +15,14 @@ use domain::outcome::{Outcome, TurnResult};
 use domain::scope::SecretRef;
 use domain::store::Store;
 use domain::text::SubscriptionId;
-use extension::{BoxFuture, Executor, Handler, Recovery, Secret, SecretError};
+use extension::{BoxFuture, Executor, Handler, Injected, Recovery, Secret, SecretError};
 use runtime::{
     AcceptError, ControlError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
     SubscribeError,
 };
 use spec::driver::{
-    Answer, AttemptState, Command, Delivery, Driver, Found, ScopeText, Snapshot, Subscription, TurnEnd,
-    TurnOutcome,
+    Answer, AttemptState, Capability, Command, Delivery, Driver, Found, InjectAnswer, ScopeText, Snapshot,
+    Subscription, TurnEnd, TurnOutcome,
 };
 use store::{Host, Location};
 
@@ -105,10 +106,12 @@ impl World {
             look_again: None,
         };
         let handler: Arc<dyn Handler> = Arc::new(Told(Arc::clone(&self.desk)));
-        let executor = |resumes| -> Arc<dyn Executor> {
-            Arc::new(Hands { resumes, script: Arc::clone(&self.executor) })
-        };
-        let executors = [executor(false), executor(true)];
+        let every = [Capability::Resume, Capability::Inject, Capability::Interrupt];
+        let executors = (0..8).map(|chosen| -> Arc<dyn Executor> {
+            let can = every.into_iter().enumerate().filter(|(bit, _it)| chosen & (1 << bit) != 0);
+            let can = can.map(|(_bit, capability)| capability).collect();
+            Arc::new(Hands { can, script: Arc::clone(&self.executor) })
+        });
         let (runtime, stages) = Runtime::new(store.clone(), Registry::new([handler], executors), options);
         runtime.prepare().await.unwrap();
         Node { runtime, stages }
@@ -194,9 +197,25 @@ impl Node {
                 Err(error) => refused(&error),
             },
             Command::Open(_) | Command::Advance(_) | Command::Reopen => Answer::Done,
-            Command::Interrupt { .. } => Answer::Lacking("an operator's interrupt"),
-            Command::Dispatch(_) | Command::Present | Command::Acknowledge(_) => {
-                Answer::Lacking("injection and interruption")
+            Command::Interrupt { work, delivery } => {
+                match self.runtime.interrupt(*work, delivery.clone()).await {
+                    Ok(ordered) => accepted(ordered.acceptance),
+                    Err(error) => refused(&error),
+                }
+            }
+            Command::Dispatch(answer) => {
+                self.present(at).await;
+                acknowledge(at, *answer).await;
+                self.runtime.stop_unstopped().await.unwrap();
+                Answer::Done
+            }
+            Command::Present => {
+                self.present(at).await;
+                Answer::Done
+            }
+            Command::Acknowledge(answer) => {
+                acknowledge(at, *answer).await;
+                Answer::Done
             }
             Command::Subscribe(subscription) => subscribe(&self.runtime, subscription).await,
             Command::Translate => {
@@ -208,6 +227,14 @@ impl Node {
                 Err(error) => refused(&error),
             },
         }
+    }
+
+    /// Sends every order that is not settled, also one that is not due yet.
+    async fn present(&mut self, at: &World) {
+        let store = self.runtime.store();
+        let due = store.read("case", |tx| tx.next_intent_due()).await.unwrap();
+        at.clock.advance(due.map_or(Duration::ZERO, |due| due.since(store.now())));
+        exhaust(&mut self.stages.dispatch).await;
     }
 
     async fn configure(&self, texts: &[ScopeText], at: &World) -> Answer {
@@ -239,6 +266,17 @@ async fn subscribe(runtime: &Runtime, subscription: &Subscription) -> Answer {
         Err(SubscribeError::Refused(refusal)) => Answer::Refused(refusal.code().to_owned()),
         Err(SubscribeError::Store(error)) => panic!("{error}"),
     }
+}
+
+/// Lets the answers to what was presented come in.
+async fn acknowledge(at: &World, answer: InjectAnswer) {
+    let reason = "the case says so".to_owned();
+    at.executor.acknowledge(&match answer {
+        InjectAnswer::Accepted => Injected::Accepted,
+        InjectAnswer::NotAccepting => Injected::NotAccepting { reason },
+        InjectAnswer::Ambiguous => Injected::Ambiguous { reason },
+    });
+    settle().await;
 }
 
 async fn accept(runtime: &Runtime, delivery: &Delivery) -> Answer {

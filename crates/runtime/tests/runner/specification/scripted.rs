@@ -7,10 +7,11 @@ use domain::id::{Epoch, ExecutionId};
 use domain::outcome::TurnResult;
 use domain::text::ExecutorName;
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Log, LogRequest, PinError, Recovery,
-    ResumeRequest, RunError, RunRequest, Segment, Stopped,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Injected, Injection, Log, LogRequest,
+    PinError, Recovery, ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
 use serde_json::Value;
+use spec::driver::Capability;
 use tokio::sync::oneshot;
 
 #[derive(Debug, Default)]
@@ -20,21 +21,35 @@ struct State {
     labels: BTreeMap<ExecutionId, String>,
     found: Option<Recovery>,
     unverifiable: bool,
+    /// What was presented and is not answered yet.
+    presented: Vec<oneshot::Sender<Injected>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Scripted(Mutex<State>);
 
-/// The executor of one binding, which may be able to go on from a Wait.
+/// The executor of one binding, which can do some of what an executor may.
 #[derive(Debug)]
 pub(super) struct Hands {
-    pub(super) resumes: bool,
+    pub(super) can: Vec<Capability>,
     pub(super) script: Arc<Scripted>,
 }
 
-/// The name of the executor that can, or cannot.
-pub(super) fn executor_name(resumes: bool) -> ExecutorName {
-    ExecutorName::known(if resumes { "resuming" } else { "scripted" })
+impl Hands {
+    fn can(&self, capability: Capability) -> bool {
+        self.can.contains(&capability)
+    }
+}
+
+/// The name of the executor that can do these, and nothing else.
+pub(super) fn executor_name(can: &[Capability]) -> ExecutorName {
+    let words = [
+        (Capability::Resume, "-resumes"),
+        (Capability::Inject, "-injects"),
+        (Capability::Interrupt, "-interrupts"),
+    ];
+    let words = words.into_iter().filter(|(capability, _word)| can.contains(capability));
+    ExecutorName::known(&words.fold("scripted".to_owned(), |name, (_capability, word)| name + word))
 }
 
 impl Scripted {
@@ -56,6 +71,14 @@ impl Scripted {
         self.0.lock().unwrap().labels.get(&execution).cloned()
     }
 
+    /// Answers what was presented.
+    pub(super) fn acknowledge(&self, answer: &Injected) {
+        for presented in self.0.lock().unwrap().presented.drain(..) {
+            // One that nobody waits for any more was given up by a process that ended.
+            drop(presented.send(answer.clone()));
+        }
+    }
+
     async fn follow(&self, execution: ExecutionId, epoch: Epoch) -> Result<TurnResult, RunError> {
         let (end, ended) = oneshot::channel();
         self.0.lock().unwrap().followed.insert((execution, epoch), end);
@@ -68,11 +91,16 @@ impl Scripted {
 
 impl Executor for Hands {
     fn name(&self) -> ExecutorName {
-        executor_name(self.resumes)
+        executor_name(&self.can)
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true, resumes: self.resumes }
+        Capabilities {
+            holds_until_pinned: true,
+            resumes: self.can(Capability::Resume),
+            inject: self.can(Capability::Inject),
+            interrupt: self.can(Capability::Interrupt),
+        }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
@@ -122,6 +150,16 @@ impl Executor for Hands {
             } else {
                 Stopped::Confirmed
             }
+        })
+    }
+
+    fn inject(&self, _injection: Injection) -> BoxFuture<'_, Injected> {
+        let (answer, answered) = oneshot::channel();
+        self.script.0.lock().unwrap().presented.push(answer);
+        Box::pin(async move {
+            answered
+                .await
+                .unwrap_or_else(|_dropped| Injected::Ambiguous { reason: "nobody answers".to_owned() })
         })
     }
 

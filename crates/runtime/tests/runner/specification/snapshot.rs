@@ -6,6 +6,7 @@ use domain::causal::minute_of;
 use domain::event::Event;
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, Sequence};
+use domain::intent::{self, Intent};
 use domain::retry::Eligibility;
 use domain::store::kv::{CAUSAL_REJECTIONS, KvRow};
 use domain::store::{EventFilter, ExecutionFilter, Snapshot as Tx, StoreError, WaitFilter, WorkFilter};
@@ -15,8 +16,8 @@ use domain::wait::{Wait, WaitState};
 use domain::work::{Work, WorkState};
 use serde_json::Value;
 use spec::driver::{
-    AttemptRecord, AttemptState, CheckpointRecord, EligibilityRecord, EventRecord, RejectionRecord, Snapshot,
-    TimerRecord, WaitRecord, WorkRecord, WorkWord,
+    AttemptRecord, AttemptState, CheckpointRecord, EligibilityRecord, EventRecord, IntentKind, IntentRecord,
+    IntentState, RejectionRecord, Snapshot, TimerRecord, WaitRecord, WorkRecord, WorkWord,
 };
 
 /// More than any case makes of anything.
@@ -44,6 +45,13 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
             }
         }
     }
+    let mut intents = Vec::new();
+    for execution in &executions {
+        let ended = execution.state.is_terminal();
+        intents.extend(
+            tx.intents_of(execution.id, MANY)?.into_iter().map(|intent| intent_record(intent, ended)),
+        );
+    }
     let mut snapshot = Snapshot {
         now: tx.now(),
         events: Vec::new(),
@@ -51,7 +59,7 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
         attempts: Vec::new(),
         timers: timers.iter().map(timer_record).collect(),
         waits: waits.into_iter().map(wait_record).collect(),
-        intents: Vec::new(),
+        intents,
         rejections: rejections.iter().map(rejection_record).collect(),
         charged,
         asked: BTreeMap::new(),
@@ -66,6 +74,36 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
         snapshot.events.push(event_record(tx, event)?);
     }
     Ok(snapshot)
+}
+
+/// An order that is not settled is never sent again once its attempt has ended, so it is stale whoever wrote that down.
+fn intent_record(intent: Intent, ended: bool) -> IntentRecord {
+    IntentRecord {
+        event: intent.event,
+        execution: intent.execution,
+        epoch: intent.epoch,
+        kind: match intent.kind {
+            intent::IntentKind::Inject => IntentKind::Inject,
+            intent::IntentKind::Interrupt => IntentKind::Interrupt,
+        },
+        attempted: intent.tries > 0,
+        state: match intent.state {
+            intent::IntentState::Pending { .. }
+            | intent::IntentState::Dispatched { .. }
+            | intent::IntentState::Ambiguous { .. }
+                if ended =>
+            {
+                IntentState::Stale
+            }
+            intent::IntentState::Pending { .. }
+            | intent::IntentState::Dispatched { .. }
+            | intent::IntentState::Ambiguous { .. } => IntentState::Pending,
+            intent::IntentState::Accepted | intent::IntentState::Delivered => IntentState::Accepted,
+            intent::IntentState::NotAccepting | intent::IntentState::FellBack => IntentState::NotAccepting,
+            intent::IntentState::Consumed => IntentState::Consumed,
+            intent::IntentState::Stale => IntentState::Stale,
+        },
+    }
 }
 
 fn event_record(tx: &mut dyn Tx, event: Event) -> Result<EventRecord, StoreError> {
@@ -112,7 +150,9 @@ fn work_record(tx: &mut dyn Tx, work: Work, events: &[Event]) -> Result<WorkReco
         keys: tx.keys_of(work.id)?.into_iter().collect(),
         pending: tx.pending_inputs(work.id, MANY)?.into_iter().map(|input| input.event).collect(),
         eligibility: match work.eligibility {
-            Eligibility::Clear | Eligibility::Woken { .. } => EligibilityRecord::Clear,
+            Eligibility::Clear | Eligibility::Woken { .. } | Eligibility::Stopping { .. } => {
+                EligibilityRecord::Clear
+            }
             Eligibility::Backoff { due_at, .. } => EligibilityRecord::Backoff(due_at),
             Eligibility::Due { event, .. } => EligibilityRecord::Due(at(event)),
             Eligibility::Exhausted { .. } => EligibilityRecord::Exhausted,
@@ -145,7 +185,7 @@ fn attempt_record(tx: &mut dyn Tx, execution: Execution) -> Result<AttemptRecord
         trigger: execution.trigger,
         resumed_by: execution.turn.resumed_by,
         retry_of: execution.retry_of,
-        interrupted_by: None,
+        interrupted_by: execution.interrupted_by,
         consumed: consumed.into_iter().map(|input| input.event).collect(),
         binding: execution.binding,
         label: None,

@@ -1,0 +1,46 @@
+//! Ledgers of budgets, what running turns have reserved, and what turns of a kind usually use.
+
+use std::collections::BTreeMap;
+
+use crate::budget::{Amount, LedgerId};
+use crate::id::ExecutionId;
+use crate::store::StoreError;
+use crate::text::{ScopeName, Unit, WorkKind};
+
+/// Reading ledgers.
+pub trait BudgetReads {
+    /// What has been used; nothing where the ledger has no row yet.
+    fn ledger(&mut self, id: &LedgerId) -> Result<Amount, StoreError>;
+
+    /// What running turns have reserved of a unit, in a scope or in all. A turn that is over reserves nothing,
+    /// whatever rows it left.
+    fn reserved(&mut self, unit: &Unit, scope: Option<&ScopeName>) -> Result<Amount, StoreError>;
+
+    /// What an Execution's turn has reserved, by unit.
+    fn reservation(&mut self, execution: ExecutionId) -> Result<BTreeMap<Unit, Amount>, StoreError>;
+
+    /// What the newest turns of a kind used of a unit, newest first; at most
+    /// [`crate::budget::ESTIMATED_FROM`].
+    fn recent_use(&mut self, kind: &WorkKind, unit: &Unit) -> Result<Vec<Amount>, StoreError>;
+}
+
+/// Writing ledgers.
+pub trait BudgetWrites {
+    /// Adds to a ledger. Returns what it had held before.
+    fn add_to_ledger(&mut self, id: &LedgerId, amount: Amount) -> Result<Amount, StoreError>;
+
+    /// Reserves for an Execution's turn, in place of what it had reserved of that unit.
+    fn reserve(
+        &mut self,
+        execution: ExecutionId,
+        scope: &ScopeName,
+        unit: &Unit,
+        amount: Amount,
+    ) -> Result<(), StoreError>;
+
+    /// Gives back what an Execution's turn had reserved. False when that was nothing.
+    fn release_reservation(&mut self, execution: ExecutionId) -> Result<bool, StoreError>;
+
+    /// Writes what the newest turns of a kind used of a unit, newest first.
+    fn put_recent_use(&mut self, kind: &WorkKind, unit: &Unit, recent: &[Amount]) -> Result<(), StoreError>;
+}
