@@ -322,7 +322,7 @@ fn install(
     proposed: &[EventId],
 ) -> Result<(Subscription, Translated), SubscribeError> {
     let facts = facts(tx, asked)?;
-    let (known, last) = (facts.known.clone(), facts.last);
+    let (is_known, last) = (facts.known.is_some(), facts.last);
     let scope = facts.work.as_ref().map(|work| work.scope.clone());
     let reads = scope.as_ref().map_or(&[][..], |scope| reads(active, scope));
     let subscription = asked.admit(facts, reads, tx.now())?;
@@ -330,15 +330,14 @@ fn install(
     if behind.len() > SCAN_MAX as usize {
         return Err(SubscribeRefusal::Behind { after: subscription.after }.into());
     }
-    match &known {
-        Some(_moved_on) => tx.update_subscription(&subscription)?,
-        None => {
-            if !tx.is_subscribed()? {
-                // Nobody has looked since the last one ended, and nobody need look at what came meanwhile.
-                observe(tx, last)?;
-            }
-            tx.insert_subscription(&subscription)?;
+    if is_known {
+        tx.update_subscription(&subscription)?;
+    } else {
+        if !tx.is_subscribed()? {
+            // Nobody has looked since the last one ended, and nobody need look at what came meanwhile.
+            observe(tx, last)?;
         }
+        tx.insert_subscription(&subscription)?;
     }
     let mut done = Translated::default();
     for (event, id) in behind.iter().zip(proposed) {

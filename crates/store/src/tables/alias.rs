@@ -90,7 +90,7 @@ impl AliasReads for Transaction<'_> {
     }
 
     fn is_subscribed(&mut self) -> Result<bool, StoreError> {
-        Ok(self.db.one(&ANY, &[], |columns| columns.int())?.is_some())
+        Ok(self.db.one(&ANY, &[], |columns| columns.int().map(WorkId::from_number))?.is_some())
     }
 
     fn subscriptions_on(
