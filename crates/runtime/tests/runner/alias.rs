@@ -111,16 +111,17 @@ fn named(name: &str, reads: &[&str]) -> EffectiveScope {
     }
 }
 
+/// What comes first: the subscription, or that the news is routed or at least accepted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Order {
-    SubscribedFirst,
-    RoutedFirst,
-    AcceptedFirst,
+    Subscribed,
+    Routed,
+    Accepted,
 }
 
 #[tokio::test]
 async fn news_of_anothers_key_wakes_whoever_subscribed_in_either_order() {
-    for order in [Order::SubscribedFirst, Order::RoutedFirst, Order::AcceptedFirst] {
+    for order in [Order::Subscribed, Order::Routed, Order::Accepted] {
         let (mut world, run) = running(false).await;
         world.deliver("opens o", "o").await;
         world.run().await;
@@ -128,14 +129,14 @@ async fn news_of_anothers_key_wakes_whoever_subscribed_in_either_order() {
         let asked = asked("s-1", run.work, "k", "o", after);
         world.park(run.id, of_type(ALIAS)).await;
         let wait = world.wait().await;
-        if order == Order::SubscribedFirst {
+        if order == Order::Subscribed {
             world.runtime.subscribe(asked.clone()).await.unwrap();
         }
         let news = world.say("news", Some("o"), &json!({ "secret": "theirs" })).await;
-        if order == Order::RoutedFirst {
+        if order == Order::Routed {
             world.run().await;
         }
-        if order != Order::SubscribedFirst {
+        if order != Order::Subscribed {
             let installed = world.runtime.subscribe(asked).await.unwrap();
             assert_eq!(aliases(&world).await.len(), 1, "{order:?}: in the transaction that installs it");
             assert_eq!(installed.after, last_of_key(&world, "o").await);
