@@ -33,6 +33,7 @@ pub mod budget;
 pub mod retry;
 pub mod timer;
 pub mod wait;
+pub mod alias;
 pub mod replay;
 pub mod feed;
 pub mod session;

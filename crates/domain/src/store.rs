@@ -19,6 +19,7 @@ use crate::ownership::{NotOwner, Ownership, Tenure};
 use crate::time::Timestamp;
 
 pub mod access;
+pub mod alias;
 pub mod budget;
 pub mod config;
 pub mod event;
@@ -35,6 +36,7 @@ pub mod wait;
 pub mod work;
 
 pub use access::{AccessReads, AccessWrites, Session, Token};
+pub use alias::{AliasReads, AliasWrites};
 pub use budget::{BudgetReads, BudgetWrites};
 pub use config::{ConfigReads, ConfigWrites, GenerationRow};
 pub use event::{EventFilter, EventReads, EventWrites};
@@ -59,6 +61,7 @@ pub trait Snapshot:
     + TimerReads
     + IntentReads
     + WaitReads
+    + AliasReads
     + BudgetReads
     + KvReads
     + ConfigReads
@@ -82,6 +85,7 @@ pub trait Tx:
     + TimerWrites
     + IntentWrites
     + WaitWrites
+    + AliasWrites
     + BudgetWrites
     + KvWrites
     + ConfigWrites

@@ -176,6 +176,10 @@ text_type!(
     ExternalId, "an external id", 512
 );
 text_type!(
+    /// The name of a subscription, for ever; with an Event's id it is the identity of that Event's alias.
+    SubscriptionId, "a subscription id", 200
+);
+text_type!(
     /// The name of a scope.
     ScopeName, "a scope name", 128, name
 );

@@ -116,7 +116,7 @@ impl Runtime {
         match acceptance {
             Acceptance::New { .. } => {
                 self.metrics().accepted.inc();
-                self.hints().route.notify_one();
+                self.hints().accepted();
             }
             Acceptance::Duplicate { .. } => {
                 self.metrics().duplicates.inc();

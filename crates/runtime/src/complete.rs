@@ -18,6 +18,7 @@ use domain::timer::{Timer, TimerKind};
 use domain::work::{Queue, Work};
 use tokio::sync::mpsc;
 
+use crate::alias::Endings;
 use crate::announce;
 use crate::budget;
 use crate::execute::Report;
@@ -175,6 +176,7 @@ impl Complete {
                     me,
                     crossings: budget::Proposed::new(&crossings),
                     freed: BTreeMap::new(),
+                    endings: Endings::default(),
                     done: Completed::default(),
                 };
                 let mut proposed = proposed.iter().copied();
@@ -250,6 +252,7 @@ struct Step<'a> {
     crossings: budget::Proposed<'a>,
     /// How many attempts ended in each scope, whose room goes to those that wait for it.
     freed: BTreeMap<ScopeName, u32>,
+    endings: Endings,
     done: Completed,
 }
 
@@ -364,6 +367,7 @@ impl Step<'_> {
         let next = work.clone().finish(ended.id, after, now).expect("the live attempt is its Work's own");
         tx.update_execution(&ended, read)?;
         tx.update_work(&next, &work)?;
+        self.endings.of(tx, &next)?;
         if let Eligibility::Backoff { failed, due_at } = next.eligibility {
             let (scope, kind) = (work.scope.clone(), TimerKind::Retry { failed });
             tx.insert_timer(&Timer {

@@ -21,6 +21,7 @@ use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::alias;
 use crate::budget;
 use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
@@ -100,6 +101,7 @@ impl Runtime {
                 }
                 tx.update_work(&next, &work)?;
                 tx.delete_timers_of(id)?;
+                alias::end_of(tx, id)?;
                 if let Some(wait) = work.state.waits_for()
                     && let Some(wait) = tx.wait(wait)?.and_then(|wait| wait.cancel(now))
                 {

@@ -1,5 +1,7 @@
 //! Hints between stages: "look again". They carry nothing and promise nothing.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::sync::Notify;
 
 /// One bell for each stage. A ring that comes while a stage works is heard when it is done.
@@ -17,6 +19,10 @@ pub struct Hints {
     pub complete: Notify,
     /// A timer was armed.
     pub wake: Notify,
+    /// An Event was accepted, or somebody subscribed.
+    pub alias: Notify,
+    /// Whether somebody may subscribe to something, so that it is worth ringing there.
+    pub(crate) subscribed: AtomicBool,
     /// An attempt may have lost its authority.
     pub recover: Notify,
     /// Something ended that may still run.
@@ -26,6 +32,14 @@ pub struct Hints {
 }
 
 impl Hints {
+    /// Rings for whoever goes on from an accepted Event.
+    pub(crate) fn accepted(&self) {
+        self.route.notify_one();
+        if self.subscribed.load(Ordering::SeqCst) {
+            self.alias.notify_one();
+        }
+    }
+
     /// Rings for everyone who follows the change feed.
     pub fn committed(&self) {
         self.feed.send_replace(());

@@ -24,6 +24,7 @@ pub mod dispatch;
 pub mod complete;
 pub mod park;
 pub mod wake;
+pub mod alias;
 pub mod recover;
 pub mod control;
 pub mod order;
@@ -49,6 +50,7 @@ mod caught;
 mod node;
 
 pub use accept::AcceptError;
+pub use alias::SubscribeError;
 pub use control::{Cancelled, ControlError};
 pub use generation::{ActiveGeneration, ActiveRoute, ActiveScope, ApplyError, Scopes};
 pub use node::{Options, Runtime, Stages};

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::alias::Alias;
 use crate::complete::Complete;
 use crate::control;
 use crate::dispatch::Dispatch;
@@ -84,6 +85,8 @@ pub struct Stages {
     pub complete: Complete,
     /// From due timers to the Events they become.
     pub wake: Wake,
+    /// From Events of a key to those of the Works that subscribed to it.
+    pub alias: Alias,
     /// From ended leases to what became of the attempts.
     pub recover: Recover,
 }
@@ -115,6 +118,7 @@ impl Runtime {
             dispatch: Dispatch::new(runtime.clone()),
             complete: Complete::new(runtime.clone(), reported),
             wake: Wake::new(runtime.clone()),
+            alias: Alias::new(runtime.clone()),
             recover: Recover::new(runtime.clone()),
         };
         (runtime, stages)
@@ -141,13 +145,14 @@ impl Runtime {
 
     /// Lets the stages run until [`Self::shutdown`].
     pub fn start(&self, stages: Stages) {
-        let Stages { route, schedule, execute, dispatch, complete, wake, recover } = stages;
+        let Stages { route, schedule, execute, dispatch, complete, wake, alias, recover } = stages;
         self.run(route, |hints| &hints.route);
         self.run(schedule, |hints| &hints.schedule);
         self.run(execute, |hints| &hints.execute);
         self.run(dispatch, |hints| &hints.dispatch);
         self.run(complete, |hints| &hints.complete);
         self.run(wake, |hints| &hints.wake);
+        self.run(alias, |hints| &hints.alias);
         self.run(recover, |hints| &hints.recover);
         self.spawn(own::run(self.clone(), self.0.end.clone()));
         self.spawn(renew::run(self.clone(), self.0.end.clone()));

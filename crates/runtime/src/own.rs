@@ -113,6 +113,7 @@ impl Runtime {
                     self.hints().route.notify_one();
                     self.hints().schedule.notify_one();
                     self.hints().wake.notify_one();
+                    self.hints().alias.notify_one();
                 }
                 Ok(Standing::Owner)
             }

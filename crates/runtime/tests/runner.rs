@@ -7,6 +7,7 @@ mod runner {
     mod world;
 
     mod accept;
+    mod alias;
     mod alone;
     mod budget;
     mod capacity;

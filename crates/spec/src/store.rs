@@ -11,6 +11,7 @@ use std::time::Duration;
 use domain::store::Store;
 
 mod access;
+mod alias;
 mod budget;
 mod config;
 mod durability;
@@ -33,6 +34,7 @@ mod wait;
 mod work;
 
 pub use self::access::*;
+pub use self::alias::*;
 pub use self::budget::*;
 pub use self::config::*;
 pub use self::durability::*;
@@ -141,6 +143,11 @@ macro_rules! for_each_store_case {
             wait_list_filters_and_pages
             wait_timer_reads_back_as_written
             events_of_a_key_follow_a_sequence
+            subscription_reads_back_as_written
+            subscription_id_is_used_once
+            subscriptions_on_a_key_that_are_behind_are_listed
+            subscriptions_end_with_their_work
+            events_follow_a_sequence
             parked_attempt_goes_on
             batch_of_a_turn_stands_apart
             result_of_a_later_turn_replaces_it

@@ -16,6 +16,7 @@ mod execution;
 mod timer;
 mod intent;
 mod wait;
+mod alias;
 mod budget;
 mod kv;
 mod outline;

@@ -43,7 +43,8 @@ pub(crate) async fn find(daemon: &Daemon, query: &Query) -> Result<Page<WaitBody
         let waits = tx.waits(&WaitFilter { work, ..filter.clone() }, limit)?;
         let next = waits.last().filter(|_last| waits.len() == limit as usize);
         let next = next.map(|wait| query::cursor(Cursor::Waits, wait.id.number()));
-        Ok(Page { items: waits.iter().map(WaitBody::from).collect(), next })
+        let items = waits.iter().map(|wait| WaitBody::read(tx, wait)).collect::<Result<_, _>>()?;
+        Ok(Page { items, next })
     })
     .await
 }

@@ -71,7 +71,7 @@ fn body(tx: &mut dyn Snapshot, work: &Work) -> Result<WorkBody, StoreError> {
         body.successor = tx.successor_of(work.id)?.map(|place| place.work.to_string());
     }
     if let Some(wait) = work.state.waits_for() {
-        body.wait = tx.wait(wait)?.as_ref().map(WaitBody::from);
+        body.wait = tx.wait(wait)?.map(|wait| WaitBody::read(tx, &wait)).transpose()?;
     }
     Ok(body)
 }

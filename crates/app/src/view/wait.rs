@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::time;
-use crate::api::wire::{PendingInputBody, TimerBody, WaitBody};
+use crate::api::wire::{PendingInputBody, SubscriptionBody, TimerBody, WaitBody};
 
 /// The most keys, types and kinds of input that a sentence names.
 const NAMED_MAX: usize = 4;
@@ -29,7 +29,21 @@ pub(crate) fn goal(wait: &WaitBody) -> String {
     let keys: Vec<String> = wait.keys.iter().map(|key| format!("`{}`", super::key(key))).collect();
     let on = if keys.len() == 1 { "key" } else { "keys" };
     let until = until.unwrap_or_else(|| "as long as it takes".to_owned());
-    format!("for {types} on {on} {} {until}", listed(&keys, " or "))
+    let heard: Vec<String> = wait.through.iter().map(heard).collect();
+    let through = match &*heard {
+        [] => String::new(),
+        heard => format!(", told of {}", listed(heard, " or ")),
+    };
+    format!("for {types} on {on} {} {until}{through}", listed(&keys, " or "))
+}
+
+/// What a subscription tells of: `build.finished on key x (subscription s)`.
+fn heard(subscription: &SubscriptionBody) -> String {
+    let types = match &*subscription.types {
+        [] => "any Event".to_owned(),
+        types => listed(types, " or "),
+    };
+    format!("{types} on key `{}` (subscription `{}`)", super::key(&subscription.watches), subscription.id)
 }
 
 /// Input by its type, with how often each came.
@@ -65,7 +79,7 @@ pub(crate) fn timer(timer: &TimerBody) -> String {
 #[cfg(test)]
 mod tests {
     use super::sentence;
-    use crate::api::wire::{KeyBody, PendingInputBody, WaitBody};
+    use crate::api::wire::{KeyBody, PendingInputBody, SubscriptionBody, WaitBody};
 
     fn wait(types: &[&str], keys: &[&str], timeout_at: Option<&str>) -> WaitBody {
         let key = |id: &&str| KeyBody { source: "ci".to_owned(), external_id: (*id).to_owned() };
@@ -82,6 +96,7 @@ mod tests {
             state: "active".to_owned(),
             winner: None,
             ended_at: None,
+            through: Vec::new(),
         }
     }
 
@@ -110,6 +125,21 @@ mod tests {
         assert_eq!(
             sentence(&wait(&[], &[], Some("2026-03-01T12:00:00Z")), &[]),
             "It waits until 2026-03-01 12:00:00 UTC."
+        );
+        let key = |id: &str| KeyBody { source: "ci".to_owned(), external_id: id.to_owned() };
+        let told = SubscriptionBody {
+            id: "tracker/1".to_owned(),
+            watches: key("o"),
+            types: vec!["build.finished".to_owned()],
+            key: key("a"),
+            becomes: "dependency.moved".to_owned(),
+            after_sequence: 7,
+        };
+        let through = WaitBody { through: vec![told], ..wait(&["dependency.moved"], &["a"], None) };
+        assert_eq!(
+            sentence(&through, &[]),
+            "It waits for dependency.moved on key `ci a` as long as it takes, told of build.finished on key `ci o` \
+             (subscription `tracker/1`)."
         );
         let many = ["a", "b", "c", "d", "e", "f"];
         assert!(sentence(&wait(&many, &["k"], None), &[]).contains("for a or b or c or d or 2 more on key"));

@@ -54,6 +54,9 @@ pub trait EventReads {
     /// Events, newest first, at most `limit`.
     fn events(&mut self, filter: &EventFilter, limit: u32) -> Result<Vec<Event>, StoreError>;
 
+    /// Events that were accepted after `after`, in order of acceptance, at most `limit`.
+    fn events_after(&mut self, after: Sequence, limit: u32) -> Result<Vec<Event>, StoreError>;
+
     /// Events with a key that were accepted after `after`, in order of acceptance, at most `limit`.
     fn events_of_key(&mut self, key: &Key, after: Sequence, limit: u32) -> Result<Vec<Event>, StoreError>;
 

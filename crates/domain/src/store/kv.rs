@@ -7,6 +7,9 @@ use crate::time::Timestamp;
 /// id of what was not accepted.
 pub const CAUSAL_REJECTIONS: &str = "core.causal.rejections";
 
+/// The namespace of how far the stage that makes aliases has come.
+pub const ALIASES: &str = "core.aliases";
+
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvRow {

@@ -1,6 +1,8 @@
 /// Every file of cases.
-const FILES: [&str; 16] = [
+const FILES: [&str; 20] = [
     include_str!("access.rs"),
+    include_str!("alias.rs"),
+    include_str!("budget.rs"),
     include_str!("config.rs"),
     include_str!("durability.rs"),
     include_str!("event.rs"),
@@ -10,8 +12,10 @@ const FILES: [&str; 16] = [
     include_str!("kv.rs"),
     include_str!("listing.rs"),
     include_str!("ownership.rs"),
+    include_str!("pause.rs"),
     include_str!("route.rs"),
     include_str!("start.rs"),
+    include_str!("succession.rs"),
     include_str!("timer.rs"),
     include_str!("transaction.rs"),
     include_str!("wait.rs"),

@@ -33,6 +33,8 @@ static OF_KEY: Sql = Sql::new(
     "event",
     select!(" WHERE key_source = $1 AND key_external_id = $2 AND sequence > $3 ORDER BY sequence LIMIT $4"),
 );
+static AFTER: Sql =
+    Sql::new("read Events in order", "event", select!(" WHERE sequence > $1 ORDER BY sequence LIMIT $2"));
 static REPLAYS: Sql = Sql::new(
     "read replays of an Event",
     "event",
@@ -163,6 +165,10 @@ impl EventReads for Transaction<'_> {
         list.only("sequence < $n", filter.before.map(|before| int(before.number())));
         let (query, values) = list.ordered("sequence DESC", limit);
         self.db.listed(&LIST, &query, &values, decode)
+    }
+
+    fn events_after(&mut self, after: Sequence, rows: u32) -> Result<Vec<Event>, StoreError> {
+        self.db.many(&AFTER, &[int(after.number()), limit(rows)], decode)
     }
 
     fn events_of_key(&mut self, key: &Key, after: Sequence, rows: u32) -> Result<Vec<Event>, StoreError> {

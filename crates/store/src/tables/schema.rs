@@ -364,6 +364,26 @@ const FIRST: &[&str] = &[
     // Lists of what can still be woken, and of what a Work has waited for, newest first.
     "CREATE INDEX wait_open ON wait (id) WHERE state = 0",
     "CREATE INDEX wait_work ON wait (work, id)",
+    // Types are JSON. Ended rows stay, so that no id is used again.
+    "CREATE TABLE subscription (
+        id {text} PRIMARY KEY,
+        work {int} NOT NULL,
+        wait {int},
+        scope {text} NOT NULL,
+        watched_source {text} NOT NULL,
+        watched_external_id {text} NOT NULL,
+        types {text} NOT NULL,
+        own_source {text} NOT NULL,
+        own_external_id {text} NOT NULL,
+        becomes {text} NOT NULL,
+        after_sequence {int} NOT NULL,
+        installed_at {int} NOT NULL,
+        ended_at {int}
+    ) {clustered}",
+    // Who watches a key and has not observed an Event of it; and the belt of a Work's end.
+    "CREATE INDEX subscription_watched ON subscription (watched_source, watched_external_id, after_sequence)
+     WHERE ended_at IS NULL",
+    "CREATE INDEX subscription_work ON subscription (work) WHERE ended_at IS NULL",
     // What has been used of a unit, by whom and over which stretch of time. It is found by its key and never
     // walked; a row is written only where a budget looks at it. Spans: life 0, day 1, week 2.
     "CREATE TABLE ledger (

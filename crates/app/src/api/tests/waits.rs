@@ -125,3 +125,45 @@ async fn a_work_whose_chain_is_used_up_is_held_until_it_is_released() {
     assert_eq!((again.status, again.code().as_str()), (409, "work_conflict"));
     daemon.running.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_wait_says_what_it_is_told_of_another_works_key() {
+    let daemon = TestDaemon::start_with(&config(r#"{ types = ["dependency.moved"] }"#, 32)).await;
+    emit(&daemon, "wait.please").await;
+    let work = until_state(&daemon, "waiting").await;
+    let id = work["id"].as_str().unwrap();
+    assert_eq!(work["wait"]["through"], json!([]));
+    let key = |id: &str| domain::event::Key {
+        source: domain::text::SourceName::known("ci"),
+        external_id: domain::text::ExternalId::known(id),
+    };
+    let asked = domain::alias::Subscribe {
+        id: domain::text::SubscriptionId::known("tracker/1"),
+        work: id.parse().unwrap(),
+        watched: key("o"),
+        types: vec![domain::text::EventType::known("build.finished")],
+        own: key("a"),
+        becomes: domain::text::EventType::known("dependency.moved"),
+        after: domain::id::Sequence::ZERO,
+    };
+    daemon.running.daemon().runtime().subscribe(asked).await.unwrap();
+    let waits = daemon.get("/v1/waits").await;
+    conforms(&waits, "get", "/v1/waits");
+    let through = waits.json()["items"][0]["through"].clone();
+    assert_eq!((&through[0]["id"], through.as_array().unwrap().len()), (&json!("tracker/1"), 1));
+    assert_eq!(through[0]["watches"], json!({ "source": "ci", "external_id": "o" }));
+    let shown = daemon.get_json(&format!("/v1/work/{id}")).await;
+    assert_eq!(shown["wait"]["through"], through);
+    let next = shown["next"].as_str().unwrap();
+    assert!(next.ends_with("told of build.finished on key `ci o` (subscription `tracker/1`)."), "{next}");
+
+    // The stage makes the alias by itself, and the next run says where it comes from.
+    let theirs = json!({ "source": "ci", "external_id": "o" });
+    daemon.emit(&json!({ "scope": "main", "type": "build.finished", "key": theirs })).await;
+    daemon.until("/v1/runs", |page| page["items"].as_array().is_some_and(|runs| runs.len() > 1)).await;
+    let run = daemon.get_json("/v1/runs").await["items"][0]["id"].clone();
+    let why = daemon.get_json(&format!("/v1/runs/{}/why", run.as_str().unwrap())).await;
+    let types: Vec<_> = why["chain"].as_array().unwrap().iter().map(|link| link["type"].clone()).collect();
+    assert_eq!(types, [json!("build.finished"), json!("dependency.moved")]);
+    daemon.running.stop().await.unwrap();
+}

@@ -1,5 +1,7 @@
 //! What goes over the wire about waiting: Waits, timers, and why a Work is held.
 
+use domain::alias::Subscription;
+use domain::store::{Snapshot, StoreError};
 use domain::timer::{Timer, TimerKind};
 use domain::wait::{Wait, WaitState};
 use domain::work::Hold;
@@ -30,6 +32,57 @@ pub(crate) struct WaitBody {
     /// The Event that ended it.
     pub(crate) winner: Option<String>,
     pub(crate) ended_at: Option<String>,
+    /// The subscriptions by which it hears of keys of other Works, while it goes on.
+    #[serde(default)]
+    pub(crate) through: Vec<SubscriptionBody>,
+}
+
+/// What turns Events of a key that is another Work's into Events of this one.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SubscriptionBody {
+    pub(crate) id: String,
+    /// The key that is watched.
+    pub(crate) watches: KeyBody,
+    /// The types that are translated; without any, every type.
+    pub(crate) types: Vec<String>,
+    /// The Work's own key, which each alias carries.
+    pub(crate) key: KeyBody,
+    /// The type of each alias.
+    pub(crate) becomes: String,
+    /// What was accepted up to this sequence has been observed.
+    pub(crate) after_sequence: i64,
+}
+
+impl From<&Subscription> for SubscriptionBody {
+    fn from(subscription: &Subscription) -> Self {
+        Self {
+            id: subscription.id.to_string(),
+            watches: KeyBody::from(&subscription.watched),
+            types: subscription.types.iter().map(ToString::to_string).collect(),
+            key: KeyBody::from(&subscription.own),
+            becomes: subscription.becomes.to_string(),
+            after_sequence: subscription.after.number(),
+        }
+    }
+}
+
+/// The most subscriptions that are told with a Wait.
+const THROUGH_MAX: u32 = 16;
+
+impl WaitBody {
+    /// A Wait with the subscriptions that may end it.
+    ///
+    /// # Errors
+    /// What reading the store answers.
+    pub(crate) fn read(tx: &mut dyn Snapshot, wait: &Wait) -> Result<Self, StoreError> {
+        let mut body = Self::from(wait);
+        if wait.state.is_active() {
+            let subscriptions = tx.subscriptions_of(wait.work, THROUGH_MAX)?;
+            let feeding = subscriptions.iter().filter(|subscription| subscription.feeds(wait));
+            body.through = feeding.map(SubscriptionBody::from).collect();
+        }
+        Ok(body)
+    }
 }
 
 impl From<&Wait> for WaitBody {
@@ -52,6 +105,7 @@ impl From<&Wait> for WaitBody {
             state: wait.state.as_str().to_owned(),
             winner,
             ended_at,
+            through: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
+use domain::alias::Subscribe;
 use domain::causal::Origin;
 use domain::delivery::{Acceptance, Authority, Delivery as Handed};
 use domain::event::Payload;
@@ -13,13 +14,15 @@ use domain::id::{Epoch, ExecutionId, IdMaker};
 use domain::outcome::{Outcome, TurnResult};
 use domain::scope::SecretRef;
 use domain::store::Store;
+use domain::text::SubscriptionId;
 use extension::{BoxFuture, Executor, Handler, Injected, Recovery, Secret, SecretError};
 use runtime::{
     AcceptError, ControlError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
+    SubscribeError,
 };
 use spec::driver::{
     Answer, AttemptState, Capability, Command, Delivery, Driver, Found, InjectAnswer, ScopeText, Snapshot,
-    TurnEnd, TurnOutcome,
+    Subscription, TurnEnd, TurnOutcome,
 };
 use store::{Host, Location};
 
@@ -214,7 +217,11 @@ impl Node {
                 acknowledge(at, *answer).await;
                 Answer::Done
             }
-            Command::Subscribe(_) | Command::Translate => Answer::Lacking("subscriptions and aliases"),
+            Command::Subscribe(subscription) => subscribe(&self.runtime, subscription).await,
+            Command::Translate => {
+                exhaust(&mut self.stages.alias).await;
+                Answer::Done
+            }
             Command::Release(work) => match self.runtime.release(*work).await {
                 Ok(_released) => Answer::Done,
                 Err(error) => refused(&error),
@@ -241,6 +248,23 @@ impl Node {
             Ok(_generation) => Answer::Done,
             Err(error) => Answer::Refused(error.to_string()),
         }
+    }
+}
+
+async fn subscribe(runtime: &Runtime, subscription: &Subscription) -> Answer {
+    let asked = Subscribe {
+        id: SubscriptionId::known(&subscription.id),
+        work: subscription.work,
+        watched: subscription.watched.clone(),
+        types: subscription.types.clone(),
+        own: subscription.own.clone(),
+        becomes: subscription.becomes.clone(),
+        after: subscription.after,
+    };
+    match runtime.subscribe(asked).await {
+        Ok(_installed) => Answer::Done,
+        Err(SubscribeError::Refused(refusal)) => Answer::Refused(refusal.code().to_owned()),
+        Err(SubscribeError::Store(error)) => panic!("{error}"),
     }
 }
 
@@ -441,7 +465,9 @@ impl Driver for Production {
                 let later = |id| after.attempt(id).lease_until > before.attempt(id).lease_until;
                 Answer::Attempts(after.attempts.iter().map(|it| it.id).filter(|id| later(*id)).collect())
             }
-            Command::Route | Command::Launch | Command::Fire => self.on_every_node(&command),
+            Command::Route | Command::Launch | Command::Fire | Command::Translate => {
+                self.on_every_node(&command)
+            }
             Command::Configure(_)
             | Command::Accept(_)
             | Command::Cancel(_)
@@ -451,7 +477,6 @@ impl Driver for Production {
             | Command::Present
             | Command::Acknowledge(_)
             | Command::Subscribe(_)
-            | Command::Translate
             | Command::Release(_) => self.on_one_node(&command),
         }
     }
