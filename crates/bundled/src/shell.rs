@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Epoch, EventId, ExecutionId, Executor, ExecutorName,
-    Injected, Injection, Log, LogRequest, PinError, Recovery, RunError, RunRequest, Segment, Stopped,
-    TurnResult,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, Epoch, EventId, ExecutionId, Executor,
+    ExecutorName, Injected, Injection, Log, LogRequest, PinError, Recovery, RunError, RunRequest, Segment,
+    Stopped, TurnResult,
 };
 use launcher::directory::{SegmentDirectory, open_plain};
 use launcher::process::{Identity, Machine};
@@ -284,7 +284,7 @@ impl Executor for ShellExecutor {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true, inject: true, interrupt: true, resumes: false }
+        Capabilities { holds_until_pinned: true, controls: Controls::BOTH, resumes: false }
     }
 
     fn validate(&self, config: &Value, resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

@@ -59,6 +59,8 @@ pub struct Controls {
 impl Controls {
     /// Neither.
     pub const NONE: Self = Self { inject: false, interrupt: false };
+    /// Both.
+    pub const BOTH: Self = Self { inject: true, interrupt: true };
 
     /// Whether an order of this kind can be carried out.
     pub const fn allow(self, kind: IntentKind) -> bool {

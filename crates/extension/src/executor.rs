@@ -17,25 +17,15 @@ use crate::{
 
 /// What an executor can do, as a matter of fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each stands for itself; no two of them make a state")]
 pub struct Capabilities {
     /// Whatever it starts does nothing until the runtime has recorded the handle it gave to
     /// [`AttemptHost::pin`]. Only then may a launch that recorded nothing be launched again.
     pub holds_until_pinned: bool,
-    /// It takes input into a segment that runs; see [`Executor::inject`].
-    pub inject: bool,
-    /// It can end a segment that runs, for another one to follow; see [`Executor::interrupt`].
-    pub interrupt: bool,
+    /// What can be done to a segment that runs: [`Executor::inject`] and [`Executor::interrupt`].
+    pub controls: Controls,
     /// An attempt whose turn ended in a Wait goes on by [`Executor::resume`]. Without it that attempt ends, and the
     /// next one goes on.
     pub resumes: bool,
-}
-
-impl Capabilities {
-    /// What can be done to a segment that runs.
-    pub const fn controls(self) -> Controls {
-        Controls { inject: self.inject, interrupt: self.interrupt }
-    }
 }
 
 /// Runs turns.
@@ -90,7 +80,7 @@ pub trait Executor: fmt::Debug + Send + Sync {
     /// The Event is its own name: offered again, because an answer was lost, it is the same one, and the segment
     /// takes it in once. The answer is about the Event and not about this call, so what an earlier call delivered
     /// is [`Injected::Accepted`]. Only [`TurnResult::consumed_inputs`] says that it was taken in. It is called
-    /// where [`Capabilities::inject`] is true, and is given about ten seconds.
+    /// where [`Controls::inject`] is true, and is given about ten seconds.
     fn inject(&self, injection: Injection) -> BoxFuture<'_, Injected> {
         drop(injection);
         Box::pin(async { Injected::NotAccepting { reason: "it takes no input while it runs".to_owned() } })

@@ -229,7 +229,7 @@ async fn inject(runtime: &Runtime, order: Order) -> Result<Said, StoreError> {
         Err(Unequipped::Store(error)) => return Err(error),
         Err(Unequipped::Failed(result)) => return Ok(unequipped(result)),
     };
-    if !execution.controls.inject || !equipment.executor.capabilities().inject {
+    if !execution.controls.inject || !equipment.executor.capabilities().controls.inject {
         return Ok(cannot(&execution, IntentKind::Inject));
     }
     let input = InputView { event: EventView::from(&event), payload, is_context: false };
@@ -260,7 +260,7 @@ async fn interrupt(runtime: &Runtime, order: &Order) -> Result<Option<Said>, Sto
         Err(Unequipped::Store(error)) => return Err(error),
         Err(Unequipped::Failed(result)) => return Ok(Some(unequipped(result))),
     };
-    if !order.execution.controls.interrupt || !equipment.executor.capabilities().interrupt {
+    if !order.execution.controls.interrupt || !equipment.executor.capabilities().controls.interrupt {
         return Ok(Some(cannot(&order.execution, IntentKind::Interrupt)));
     }
     let (id, sequence) = (order.execution.id, order.intent.sequence);

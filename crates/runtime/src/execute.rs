@@ -264,7 +264,7 @@ pub(crate) async fn follow(
 
 /// What a segment that was stopped proves to have taken in.
 pub(crate) async fn proof(equipment: &Equipment, segment: Segment) -> Vec<EventId> {
-    if equipment.executor.capabilities().inject {
+    if equipment.executor.capabilities().controls.inject {
         equipment.executor.proof(segment).await
     } else {
         Vec::new()

@@ -117,7 +117,7 @@ impl ActiveGeneration {
         let own = active.values().map(|active| active.scope.budgets.len()).max().unwrap_or(0);
         let crossings_max = 2 * (own + overall.len());
         let controls =
-            registry.executors().map(|executor| (executor.name(), executor.capabilities().controls()));
+            registry.executors().map(|executor| (executor.name(), executor.capabilities().controls));
         Ok(Self { number, scopes: active, controls: controls.collect(), overall, crossings_max })
     }
 
@@ -172,7 +172,7 @@ fn can(scope: &EffectiveScope, route: &Route, registry: &Registry) -> Result<(),
     };
     let binding = route.binding.as_ref().and_then(|binding| scope.bindings.get(binding));
     let executor = binding.and_then(|binding| registry.executor(&binding.executor));
-    if executor.is_some_and(|executor| executor.capabilities().controls().allow(order)) {
+    if executor.is_some_and(|executor| executor.capabilities().controls.allow(order)) {
         return Ok(());
     }
     Err(format!("the executor of its binding cannot {} a run; set a `fallback`", order.as_str()))

@@ -186,7 +186,7 @@ struct Step<'a> {
     done: Scheduled,
 }
 
-impl<'a> Step<'a> {
+impl Step<'_> {
     fn run(&mut self, tx: &mut dyn Tx, works: &[WorkId], proposed: &[ExecutionId]) -> Result<(), StoreError> {
         let in_force = tx.in_force()?;
         if in_force.generation.unwrap_or(Generation::from_number(0)) != self.active.number {
@@ -218,6 +218,38 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
+    /// Whether its scope has room for a Work, and nothing is against it. One that may not start has been moved.
+    fn may_start(
+        &mut self,
+        tx: &mut dyn Tx,
+        scope: &EffectiveScope,
+        work: &Work,
+    ) -> Result<bool, StoreError> {
+        if paused_by(&scope.lineage, &self.paused).is_some() {
+            self.block_scope(tx, &Blocker::ScopePaused(work.scope.clone()), &work.scope)?;
+            return Ok(false);
+        }
+        if self.room(tx, scope)? == 0 {
+            self.block_scope(tx, &Blocker::ScopeFull(work.scope.clone()), &work.scope)?;
+            return Ok(false);
+        }
+        if let (Some(key), Some(busy)) = (&work.concurrency, work.concurrency_blocker())
+            && tx.concurrency_holder(&work.scope, key)?.is_some()
+        {
+            self.block(tx, work, busy)?;
+            return Ok(false);
+        }
+        match self.answers.passage(self.gates, work, self.active.number, tx) {
+            Passage::Open => return Ok(true),
+            Passage::Held(hold) => self.hold(tx, work, hold)?,
+            Passage::Ask => {
+                self.done.asked.push(work.id);
+                self.block(tx, work, Blocker::Asked(work.scope.clone()))?;
+            }
+        }
+        Ok(false)
+    }
+
     fn one(&mut self, tx: &mut dyn Tx, work: Work, execution: ExecutionId) -> Result<(), StoreError> {
         let active = self.active;
         let Some(scope) = active.scope(&work.scope).map(|active| &active.scope) else {
@@ -226,24 +258,8 @@ impl<'a> Step<'a> {
         if scope.disabled {
             return self.block(tx, &work, Blocker::ScopeDisabled(work.scope.clone()));
         }
-        if paused_by(&scope.lineage, &self.paused).is_some() {
-            return self.block_scope(tx, &Blocker::ScopePaused(work.scope.clone()), &work.scope);
-        }
-        if self.room(tx, scope)? == 0 {
-            return self.block_scope(tx, &Blocker::ScopeFull(work.scope.clone()), &work.scope);
-        }
-        if let (Some(key), Some(busy)) = (&work.concurrency, work.concurrency_blocker())
-            && tx.concurrency_holder(&work.scope, key)?.is_some()
-        {
-            return self.block(tx, &work, busy);
-        }
-        match self.answers.passage(self.gates, &work, active.number, tx) {
-            Passage::Open => {}
-            Passage::Held(hold) => return self.hold(tx, &work, hold),
-            Passage::Ask => {
-                self.done.asked.push(work.id);
-                return self.block(tx, &work, Blocker::Asked(work.scope.clone()));
-            }
+        if !self.may_start(tx, scope, &work)? {
+            return Ok(());
         }
         let (trigger, cause) = trigger_of(tx, &work)?;
         let reserved = match budget::admit(tx, active, scope, &work, &mut self.crossings)? {

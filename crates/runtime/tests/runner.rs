@@ -4,6 +4,7 @@
 mod runner {
     mod engines;
     mod server;
+    mod told;
     mod world;
 
     mod accept;

@@ -69,7 +69,7 @@ fn is_refused(answer: &Injected) -> bool {
 /// The first [`Violation`].
 pub async fn check_inject_executor(driver: &mut impl InjectDriver) -> Result<(), Violation> {
     let can = driver.executor().capabilities();
-    holds("advertises", can.inject, can)?;
+    holds("advertises", can.controls.inject, can)?;
     proves_what_was_taken_and_nothing_else(driver).await?;
     takes_one_event_once(driver).await?;
     accepts_nothing_after_its_end(driver).await?;

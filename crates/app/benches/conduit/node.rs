@@ -39,7 +39,7 @@ impl Executor for Nothing {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: false, inject: false, interrupt: false, resumes: false }
+        Capabilities { holds_until_pinned: false, controls: extension::Controls::NONE, resumes: false }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

@@ -133,7 +133,7 @@ impl Executor for Fake {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: true, inject: true, interrupt: true, resumes: false }
+        Capabilities { holds_until_pinned: true, controls: extension::Controls::BOTH, resumes: false }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

@@ -48,10 +48,10 @@ fn problem(scope: &EffectiveScope, route: &Route, executors: &[Arc<dyn Executor>
         return Some(format!("route `{name}` runs nothing that it could {word}; give it a `binding`"));
     };
     let executor = executors.iter().find(|known| known.name() == binding.executor)?;
-    if executor.capabilities().controls().allow(order) {
+    if executor.capabilities().controls.allow(order) {
         return None;
     }
-    let able = executors.iter().filter(|other| other.capabilities().controls().allow(order));
+    let able = executors.iter().filter(|other| other.capabilities().controls.allow(order));
     let able: Vec<String> = able.map(|other| format!("`{}`", other.name())).collect();
     let others =
         if able.is_empty() { String::new() } else { format!("; those that can: {}", able.join(", ")) };

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bundled::shell::{ShellExecutor, ShellOptions};
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, EventType, ExecutionId, Executor, ExecutorName,
-    Handler, HandlerError, HandlerName, HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal,
-    Log, LogRequest, Match, PreparedIngress, PreparedRoute, Recovery, RouteInput, RunError, RunRequest,
-    Secrets, Segment, SourceName, Stopped, TurnResult,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, EventType, ExecutionId, Executor,
+    ExecutorName, Handler, HandlerError, HandlerName, HttpDelivery, Ingress, IngressDelivery, IngressEntry,
+    IngressRefusal, Log, LogRequest, Match, PreparedIngress, PreparedRoute, Recovery, RouteInput, RunError,
+    RunRequest, Secrets, Segment, SourceName, Stopped, TurnResult,
 };
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ impl Executor for Plain {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: false, inject: false, interrupt: false, resumes: false }
+        Capabilities { holds_until_pinned: false, controls: Controls::NONE, resumes: false }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

@@ -12,20 +12,20 @@ use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, WorkId};
 use domain::intent::Intent;
 use domain::outcome::{Outcome, TurnResult};
-use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, End, Fallbacks, Match};
+use domain::route::{ActivePolicy, Checkpoint, CheckpointOutcome, Fallbacks};
 use domain::scope::{Binding, EffectiveScope, Route, SecretRef, Settings};
 use domain::store::{EventFilter, ExecutionFilter, Store, StoreError, WaitFilter};
 use domain::text::{
-    BindingName, Code, ConcurrencyKey, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName,
-    RouteName, ScopeName, SourceName, WorkKind,
+    BindingName, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
+    SourceName,
 };
 use domain::time::{Clock, Timestamp};
 use domain::wait::{Registration, Wait};
-use domain::work::{Lifecycle, Work};
+use domain::work::Work;
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Handler, HandlerError, Injected,
-    Injection, Log, LogRequest, PinError, PreparedRoute, Recovery, ResumeRequest, RouteInput, RunError,
-    RunRequest, Secret, SecretError, Segment, StartGate, Stopped,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, Executor, Handler, Injected, Injection,
+    Log, LogRequest, PinError, Recovery, ResumeRequest, RunError, RunRequest, Secret, SecretError, Segment,
+    StartGate, Stopped,
 };
 use runtime::{
     AcceptError, ApplyError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
@@ -34,9 +34,7 @@ use serde_json::{Value, json};
 use store::Location;
 use tokio::sync::oneshot;
 
-mod told;
-
-use told::Told;
+use super::told::Told;
 
 /// A clock that stands still until it is moved.
 #[derive(Debug)]
@@ -272,7 +270,11 @@ impl Executor for Double {
     fn capabilities(&self) -> Capabilities {
         let state = self.state.lock().unwrap();
         let can = !state.uncontrollable;
-        Capabilities { holds_until_pinned: true, inject: can, interrupt: can, resumes: state.resumes }
+        Capabilities {
+            holds_until_pinned: true,
+            controls: Controls { inject: can, interrupt: can },
+            resumes: state.resumes,
+        }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

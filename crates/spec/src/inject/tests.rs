@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Epoch, EventId, EventType, EventView, ExecutionId,
-    Executor, ExecutorName, Injected, Injection, InputView, Log, LogRequest, Outcome, Payload, Recovery,
-    RunError, RunRequest, ScopeName, Segment, Sequence, SourceName, Stopped, Timestamp, TurnResult,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, Epoch, EventId, EventType, EventView,
+    ExecutionId, Executor, ExecutorName, Injected, Injection, InputView, Log, LogRequest, Outcome, Payload,
+    Recovery, RunError, RunRequest, ScopeName, Segment, Sequence, SourceName, Stopped, Timestamp, TurnResult,
 };
 use serde_json::Value;
 
@@ -71,7 +71,11 @@ impl Executor for Reference {
 
     fn capabilities(&self) -> Capabilities {
         let inject = self.flaw != Some(Flaw::CannotInject);
-        Capabilities { holds_until_pinned: true, inject, interrupt: false, resumes: false }
+        Capabilities {
+            holds_until_pinned: true,
+            controls: Controls { inject, interrupt: false },
+            resumes: false,
+        }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {

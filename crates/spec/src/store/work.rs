@@ -5,7 +5,7 @@ use domain::event::Key;
 use domain::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use domain::input::Input;
 use domain::retry::{Eligibility, Exhaustion};
-use domain::store::{StoreError, Tx};
+use domain::store::{Store, StoreError, Tx};
 use domain::text::{ConcurrencyKey, ExternalId, ScopeName, SourceName, WorkKind};
 use domain::work::{Hold, HoldReason, Lifecycle, Queue, Work, WorkState};
 
@@ -77,15 +77,17 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         ended(&work(0), WorkState::Cancelled),
     ];
     for (number, sample) in (1..).zip(samples) {
-        let sample = Work { id: WorkId::from_number(number), ..sample };
-        let written = sample.clone();
-        write(store, move |tx| tx.insert_work(&written)).await;
-        let found = read(store, move |snapshot| snapshot.work(WorkId::from_number(number))).await;
-        assert_eq!(found, Some(sample));
+        read_back(store, Work { id: WorkId::from_number(number), ..sample }).await;
     }
     let live = write(store, |tx| start(tx, 50)).await.work;
     assert_eq!(read(store, |snapshot| snapshot.work(WorkId::from_number(50))).await, Some(live));
     assert_eq!(read(store, |snapshot| snapshot.work(WorkId::from_number(51))).await, None);
+}
+
+async fn read_back(store: &Store, work: Work) {
+    let (id, written) = (work.id, work.clone());
+    write(store, move |tx| tx.insert_work(&written)).await;
+    assert_eq!(read(store, move |snapshot| snapshot.work(id)).await, Some(work));
 }
 
 /// Works that failed too often are found, longest first, and those that wait or run on are not.

@@ -7,8 +7,8 @@ use domain::id::{Epoch, ExecutionId};
 use domain::outcome::TurnResult;
 use domain::text::ExecutorName;
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Injected, Injection, Log, LogRequest,
-    PinError, Recovery, ResumeRequest, RunError, RunRequest, Segment, Stopped,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, Executor, Injected, Injection, Log,
+    LogRequest, PinError, Recovery, ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
 use serde_json::Value;
 use spec::driver::Capability;
@@ -98,8 +98,10 @@ impl Executor for Hands {
         Capabilities {
             holds_until_pinned: true,
             resumes: self.can(Capability::Resume),
-            inject: self.can(Capability::Inject),
-            interrupt: self.can(Capability::Interrupt),
+            controls: Controls {
+                inject: self.can(Capability::Inject),
+                interrupt: self.can(Capability::Interrupt),
+            },
         }
     }
 

@@ -1,4 +1,4 @@
-//! The handler of the tests, whose answers stand in the Events.
+//! The handler of these tests, which does what an Event's payload says.
 
 use domain::event::Key;
 use domain::route::{End, Match};
@@ -7,7 +7,7 @@ use domain::work::Lifecycle;
 use extension::{BoxFuture, ConfigProblem, Handler, HandlerError, PreparedRoute, RouteInput};
 use serde_json::Value;
 
-use super::key;
+use super::world::key;
 
 /// A handler that reads its answer from the Event's payload: `keys`, `fresh`, `once`, `drop`, `fail`,
 /// `hang`, `slow`, `panic`. A route that `looks` sees the Work, and with `known` matches only where there is one.
