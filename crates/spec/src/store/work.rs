@@ -20,6 +20,7 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
     let store = driver.store();
     let blocked = |blocker| Work { queue: Queue::Blocked(blocker), ..work(0) };
     let failed = ExecutionId::from_number(9);
+    let stopping = Eligibility::Stopping { interrupted: failed };
     let (wait, event) = (WaitId::from_number(8), Sequence::from_number(6));
     let held = |because| {
         let reason = "it is “held”".to_owned();
@@ -55,10 +56,7 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         },
         exhausted(Exhaustion::Budget),
         exhausted(Exhaustion::Causal),
-        Work {
-            eligibility: Eligibility::Stopping { interrupted: failed },
-            ..blocked(Blocker::Stopping(main_scope()))
-        },
+        Work { eligibility: stopping, ..blocked(Blocker::Stopping(main_scope())) },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, ..work(0) },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, hold: hold(), ..work(0) },
         Work { eligibility: Eligibility::Woken { wait, event, resumes: None }, ..work(0) },
