@@ -17,6 +17,7 @@ use crate::{
 
 /// What an executor can do, as a matter of fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each stands for itself; no two of them make a state")]
 pub struct Capabilities {
     /// Whatever it starts does nothing until the runtime has recorded the handle it gave to
     /// [`AttemptHost::pin`]. Only then may a launch that recorded nothing be launched again.
