@@ -91,6 +91,7 @@ pub(super) enum Taking {
 }
 
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing that a test may ask for by itself")]
 struct DoubleState {
     calls: Vec<Call>,
     running: BTreeMap<ExecutionId, oneshot::Sender<TurnResult>>,

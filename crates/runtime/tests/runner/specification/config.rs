@@ -29,7 +29,7 @@ fn scope(text: &ScopeText) -> Result<ScopeConfig, Answer> {
             ..SettingsPatch::NONE
         },
         routes: text.routes.iter().map(route).collect::<Result<_, _>>()?,
-        bindings: text.bindings.iter().map(binding).collect::<Result<_, _>>()?,
+        bindings: text.bindings.iter().map(binding).collect(),
         read_scopes: text.reads.clone(),
         ..ScopeConfig::new(text.name.clone(), text.parent.clone())
     })
@@ -49,8 +49,8 @@ fn route(text: &RouteText) -> Result<Item<domain::text::RouteName, RouteConfig>,
     }))
 }
 
-fn binding(text: &BindingText) -> Result<Item<domain::text::BindingName, BindingConfig>, Answer> {
-    Ok(Item::Define(BindingConfig {
+fn binding(text: &BindingText) -> Item<domain::text::BindingName, BindingConfig> {
+    Item::Define(BindingConfig {
         name: text.name.clone(),
         executor: executor_name(&text.can),
         config: json!({ "label": text.label }),
@@ -59,5 +59,5 @@ fn binding(text: &BindingText) -> Result<Item<domain::text::BindingName, Binding
         inactivity_seconds: None,
         retry: None,
         secrets: BTreeMap::new(),
-    }))
+    })
 }

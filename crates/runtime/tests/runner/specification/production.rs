@@ -203,18 +203,8 @@ impl Node {
                     Err(error) => refused(&error),
                 }
             }
-            Command::Dispatch(answer) => {
-                self.present(at).await;
-                acknowledge(at, *answer).await;
-                self.runtime.stop_unstopped().await.unwrap();
-                Answer::Done
-            }
-            Command::Present => {
-                self.present(at).await;
-                Answer::Done
-            }
-            Command::Acknowledge(answer) => {
-                acknowledge(at, *answer).await;
+            Command::Dispatch(_) | Command::Present | Command::Acknowledge(_) => {
+                self.dispatch(command, at).await;
                 Answer::Done
             }
             Command::Subscribe(subscription) => subscribe(&self.runtime, subscription).await,
@@ -226,6 +216,19 @@ impl Node {
                 Ok(_released) => Answer::Done,
                 Err(error) => refused(&error),
             },
+        }
+    }
+
+    /// Presents orders, lets the answers come in, or both.
+    async fn dispatch(&mut self, command: &Command, at: &World) {
+        if let Command::Dispatch(_) | Command::Present = command {
+            self.present(at).await;
+        }
+        if let Command::Dispatch(answer) | Command::Acknowledge(answer) = command {
+            acknowledge(at, *answer).await;
+        }
+        if let Command::Dispatch(_) = command {
+            self.runtime.stop_unstopped().await.unwrap();
         }
     }
 

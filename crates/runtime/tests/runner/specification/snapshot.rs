@@ -49,7 +49,7 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
     for execution in &executions {
         let ended = execution.state.is_terminal();
         intents.extend(
-            tx.intents_of(execution.id, MANY)?.into_iter().map(|intent| intent_record(intent, ended)),
+            tx.intents_of(execution.id, MANY)?.into_iter().map(|intent| intent_record(&intent, ended)),
         );
     }
     let mut snapshot = Snapshot {
@@ -77,7 +77,7 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
 }
 
 /// An order that is not settled is never sent again once its attempt has ended, so it is stale whoever wrote that down.
-fn intent_record(intent: Intent, ended: bool) -> IntentRecord {
+fn intent_record(intent: &Intent, ended: bool) -> IntentRecord {
     IntentRecord {
         event: intent.event,
         execution: intent.execution,
