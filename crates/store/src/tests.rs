@@ -160,7 +160,7 @@ async fn sequences_follow_the_order_of_commits() {
 
 /// A clock that stands still at a wall time.
 #[derive(Debug)]
-struct Still(Timestamp);
+pub(crate) struct Still(pub(crate) Timestamp);
 
 impl Clock for Still {
     fn wall(&self) -> Timestamp {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use domain::event::Payload;
 use domain::feed::Change;
 use domain::store::{EventFilter, Flow, Observer, StoreError, Tx};
+use domain::time::Timestamp;
 use tokio::sync::oneshot;
 use tracker::IssueTx;
 
@@ -16,6 +17,7 @@ use crate::fault::{CommitFault, Faults};
 use crate::options::Options;
 use crate::reads::ReadRequest;
 use crate::samples::{accept, delivery_ids, event};
+use crate::tests::Still;
 
 /// A writer on a database in memory, and what a test needs to look at it.
 struct Bench {
@@ -31,7 +33,9 @@ fn bench() -> Bench {
 fn bench_with(options: Options) -> Bench {
     let counters = Arc::new(Counters::default());
     let faults = Arc::new(Faults::default());
-    let options = Options { faults: Some(Arc::clone(&faults)), ..options };
+    // A clock that stands still: a group is never cut for the time it takes, however busy the machine is.
+    let clock = Arc::new(Still(Timestamp::from_micros(1)));
+    let options = Options { faults: Some(Arc::clone(&faults)), clock, ..options };
     let (writer, _opened) = crate::start_sqlite(None, options, Arc::clone(&counters)).unwrap();
     Bench { writer, counters, faults }
 }
