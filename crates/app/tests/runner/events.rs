@@ -120,7 +120,10 @@ fn a_payload_comes_from_a_file_standard_input_or_the_command_line() {
 
     let ran = home.run(&[&words[..], &["--payload-json", "hello"]].concat()).code(2);
     assert!(ran.err.contains("hint: a text alone needs quotes"), "{}", ran.err);
-    home.run(&[&words[..], &["--payload", "nothing.json"]].concat()).code(2);
+    let ran = home.run(&[&words[..], &["--payload", "nothing.json"]].concat()).code(2);
+    assert!(ran.err.contains("in nothing.json:"), "{}", ran.err);
+    let ran = home.run(&[&words[..], &["--payload", "{\"token\":\"hunter22\"}"]].concat()).code(2);
+    assert!(!ran.err.contains("hunter22") && ran.err.contains("--payload-json"), "{}", ran.err);
 }
 
 #[test]

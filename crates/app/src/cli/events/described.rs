@@ -46,7 +46,7 @@ impl Described {
                 (read(std::io::stdin().lock(), "standard input")?, "standard input".to_owned())
             }
             (Some(path), _) => {
-                let name = path.display().to_string();
+                let name = shown(path);
                 let file = std::fs::File::open(path).map_err(|error| unreadable(&name, &error))?;
                 (read(file, &name)?, name)
             }
@@ -79,4 +79,15 @@ fn read(source: impl std::io::Read, name: &str) -> Result<Vec<u8>, Stop> {
 
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     Failure::usage(format!("cannot read the payload in {name}: {error}"))
+        .hint("`--payload` takes a file; the payload itself goes to `--payload-json`")
+}
+
+/// A file's name, unless a payload was typed in its place: that is said nowhere.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.trim_start().starts_with(['{', '[', '"']) {
+        "the file that `--payload` names".to_owned()
+    } else {
+        text
+    }
 }
