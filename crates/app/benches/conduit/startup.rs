@@ -71,9 +71,9 @@ fn fill(path: &Path) {
          SELECT 10000000 + i, 'bench', 'match.keyed', 2, 2, 0, 1700000000000000, 0, 0, 10000000 + i, 1, 1,
          1700000000000000 FROM number WHERE i <= ?2",
         "INSERT INTO execution (id, work, scope, attempt, state, epoch, recovering, trigger, trigger_sequence,
-            binding, executor, generation, timeout, turn, cause, used, claimed_at, unstopped, host)
+            binding, executor, generation, timeout, turn, cause, used, claimed_at, unstopped, host, controls)
          SELECT 10000000 + i, 10000000 + i, 'bench', 1, 3, 1, 0, 10000000 + i, 10000000 + i, 'bench', 'shell', 1,
-         3600000000, 1, 10000000 + i, 1000000, 1700000000000000, 0, 0 FROM number WHERE i <= ?2",
+         3600000000, 1, 10000000 + i, 1000000, 1700000000000000, 0, 0, 0 FROM number WHERE i <= ?2",
         "INSERT INTO wait (id, work, scope, execution, keys, types, after_sequence, timer, timeout_at,
             registered_at, state)
          SELECT 10000000 + i, 10000000 + i, 'bench', 10000000 + i,
