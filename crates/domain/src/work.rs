@@ -383,6 +383,17 @@ impl Work {
         }
     }
 
+    /// Whether an attempt is the one that runs.
+    fn require_live(&self, execution: ExecutionId) -> Result<(), WorkRefusal> {
+        match self.state {
+            WorkState::Running { execution: live } if live == execution => Ok(()),
+            WorkState::Running { .. } | WorkState::Waiting { .. } | WorkState::Ready => {
+                Err(WorkRefusal::NotLive)
+            }
+            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => Err(self.terminal()),
+        }
+    }
+
     fn runnable(mut self, now: Timestamp) -> Self {
         self.queue = self.queue_for_input();
         self.queued_at = now;
@@ -412,15 +423,7 @@ impl Work {
         after: AfterAttempt,
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
-        match self.state {
-            WorkState::Running { execution: live } if live == execution => {}
-            WorkState::Running { .. } | WorkState::Waiting { .. } | WorkState::Ready => {
-                return Err(WorkRefusal::NotLive);
-            }
-            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
-                return Err(self.terminal());
-            }
-        }
+        self.require_live(execution)?;
         match after {
             AfterAttempt::Ready { pending } => {
                 self.failures = 0;

@@ -1,6 +1,6 @@
 //! What an interruption does to a Work: its attempt ends, and the next one waits until that has stopped.
 
-use super::{Queue, Work, WorkRefusal, WorkState};
+use super::{Queue, Work, WorkRefusal};
 use crate::id::ExecutionId;
 use crate::retry::Eligibility;
 use crate::time::Timestamp;
@@ -17,15 +17,7 @@ impl Work {
         pending: bool,
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
-        match self.state {
-            WorkState::Running { execution: live } if live == execution => {}
-            WorkState::Running { .. } | WorkState::Waiting { .. } | WorkState::Ready => {
-                return Err(WorkRefusal::NotLive);
-            }
-            WorkState::Completed | WorkState::Failed | WorkState::Cancelled => {
-                return Err(self.terminal());
-            }
-        }
+        self.require_live(execution)?;
         self.rest(pending, Eligibility::Stopping { interrupted: execution }, now);
         Ok(self.bumped())
     }

@@ -288,8 +288,8 @@ const FIRST: &[&str] = &[
     ) {table}",
     // The belt: a second live attempt of one Work cannot be written.
     "CREATE UNIQUE INDEX execution_live ON execution (work) WHERE state < 4",
-    // Capacity is counted from these rows, and any number may be parked beside them. The state stands in it so that no planner takes the index of a scope's
-    // whole history for as good.
+    // Capacity is counted from these rows, and any number may be parked beside them. The state stands in it so that
+    // no planner takes the index of a scope's whole history for as good.
     "CREATE INDEX execution_live_scope ON execution (scope, state) WHERE state < 3",
     // By host: what only another can look after must not stand before what this one can.
     "CREATE INDEX execution_lease ON execution (host, lease_until, id) WHERE state < 3 AND outcome IS NULL",
