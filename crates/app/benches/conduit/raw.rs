@@ -80,7 +80,7 @@ impl Database {
         connection
             .execute_batch(
                 "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-                 PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;",
+                 PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;",
             )
             .expect("the pragmas are taken");
         let set = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true);

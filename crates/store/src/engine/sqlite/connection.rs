@@ -66,7 +66,7 @@ impl Link {
         };
         let connection = connection.map_err(|error| failed("open", error))?;
         // The page size has to be set before the first page, and the journal mode makes that.
-        let prepare = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536;";
+        let prepare = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA cache_size = -32768;";
         Self::prepared(connection, prepare)
     }
 
