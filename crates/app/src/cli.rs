@@ -37,6 +37,7 @@ mod sessions;
 mod completions;
 mod man;
 mod schema;
+mod extension_run;
 mod reference;
 
 use exit::Exit;
@@ -100,6 +101,7 @@ enum Command {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Schema(schema::SchemaArgs),
+    ExtensionRun(extension_run::ExtensionRunArgs),
     #[command(subcommand, hide = true)]
     Reference(reference::ReferenceCommand),
 }
@@ -159,6 +161,7 @@ fn run(command: Command, context: &Context) -> Result<Exit, Stop> {
         Command::Completions(args) => completions::completions(&args, &Cli::command()),
         Command::Man(args) => man::man(&args, context, Cli::command()),
         Command::Schema(args) => schema::schema(&args, context),
+        Command::ExtensionRun(args) => on_many_threads(extension_run::extension_run(args)),
         Command::Reference(command) => reference::reference(&command, Cli::command()),
         Command::Config(config::ConfigCommand::Check(args)) => config::check::check(&args, context),
         Command::Up(args) => on_many_threads(up::up(args, context)),

@@ -18,6 +18,7 @@ pub(crate) mod schema;
 pub(crate) mod listen;
 pub(crate) mod lower;
 pub(crate) mod registry;
+pub(crate) mod outside;
 mod control;
 pub(crate) mod canonical;
 pub(crate) mod plan;
@@ -83,7 +84,8 @@ pub(crate) fn read(text: &str, format: Format) -> Result<(Model, Lines), Vec<Pro
 /// # Errors
 /// Every problem found. References are only followed once every name is one.
 pub(crate) fn load_model(model: Model, registry: &dyn Registered) -> Result<Loaded, Vec<Problem>> {
-    let mut problems = registry::check(&model, registry);
+    let mut problems = outside::check(&model);
+    problems.extend(registry::check(&model, registry));
     if let Err(found) = Listeners::of(&model.daemon) {
         problems.extend(found);
     }

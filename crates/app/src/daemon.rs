@@ -26,6 +26,7 @@ use crate::home::Home;
 use crate::listener::ingress::Table;
 
 pub(crate) mod extensions;
+pub(crate) mod outside;
 pub(crate) mod applied;
 pub(crate) mod log;
 pub(crate) mod signal;

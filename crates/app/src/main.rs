@@ -17,7 +17,8 @@ mod cli;
 
 fn main() -> ExitCode {
     // The process may be a turn's launcher. Then nothing else may exist in it: no runtime, no thread, no log.
-    match bundled::shell::launcher_entry() {
+    // The same goes for the stage that becomes an extension's program.
+    match bundled::shell::launcher_entry().or_else(protocol::stage::entry) {
         Some(code) => code,
         None => cli::main(),
     }

@@ -106,6 +106,15 @@ pub const QUARANTINE_TRIES: i64 = 5;
 /// at once.
 pub const HELD_PAUSE: Duration = Duration::from_mins(1);
 
+/// The code of a handler that cannot answer anything now, such as one whose process is gone.
+pub const EXTENSION_UNAVAILABLE: &str = "extension_unavailable";
+
+/// Whether a handler's failure counts as a try. One that answers nothing at all does not fail at this Event.
+// Spec: EXT-9
+pub fn counts(code: &Code) -> bool {
+    code.as_str() != EXTENSION_UNAVAILABLE
+}
+
 /// How long an Event waits for an earlier one of its Work in another lane, before it is looked at again.
 pub const BEHIND_PAUSE: Duration = Duration::from_secs(1);
 

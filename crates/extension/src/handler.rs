@@ -47,7 +47,12 @@ pub trait PreparedRoute: fmt::Debug + Send + Sync {
     fn decide<'a>(&'a self, input: &'a RouteInput) -> BoxFuture<'a, Result<Option<Match>, HandlerError>>;
 }
 
-/// A handler could not decide. The Event stays unrouted and is tried again.
+/// The code of a handler that cannot answer anything now, such as one whose process is gone. It is not the Event's
+/// fault: the Event is held and tried again for as long as that lasts, and is never set aside for it.
+pub use domain::lane::EXTENSION_UNAVAILABLE;
+
+/// A handler could not decide. The Event stays unrouted and is tried again; after five tries it is set aside, unless
+/// the code is [`EXTENSION_UNAVAILABLE`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct HandlerError {
@@ -74,6 +79,11 @@ impl RouteInput {
     /// Puts an input together.
     pub const fn new(event: EventView, payload: Payload, scope: ScopeView, work: Option<WorkView>) -> Self {
         Self { event, scope, work, payload, parsed: OnceLock::new() }
+    }
+
+    /// The body as it was accepted: JSON text.
+    pub fn payload_bytes(&self) -> &[u8] {
+        self.payload.as_bytes()
     }
 
     /// The body, parsed at the first call. `null` when it does not parse, which acceptance prevents.

@@ -13,7 +13,7 @@ use crate::{
 /// A kind of extension entry that takes webhooks.
 pub trait Ingress: fmt::Debug + Send + Sync {
     /// The `type` of its entries.
-    fn entry_type(&self) -> &'static str;
+    fn entry_type(&self) -> &str;
 
     /// Checks an entry's configuration and prepares it, once for each generation.
     ///
@@ -41,7 +41,7 @@ pub trait PreparedIngress: fmt::Debug + Send + Sync {
     fn namespace(&self) -> &SourceName;
 
     /// The first segment of its path on the listener: `hooks` serves `/hooks/<scope>/<entry>/...`.
-    fn path_prefix(&self) -> &'static str;
+    fn path_prefix(&self) -> &str;
 
     /// What it takes, in one phrase for people.
     fn describe(&self) -> String;

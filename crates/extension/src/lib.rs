@@ -35,7 +35,7 @@ pub use executor::{
     ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
 pub use gate::{StartDecision, StartGate, StartSettlement, StartView};
-pub use handler::{Handler, HandlerError, PreparedRoute, RouteInput};
+pub use handler::{EXTENSION_UNAVAILABLE, Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
 pub use secret::{Secret, SecretError, Secrets};
 pub use view::{EventView, InputView, ScopeView, WorkView};

@@ -12,6 +12,7 @@ use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, Generation, WorkId};
 use domain::intent::IntentKind;
+use domain::lane;
 use domain::retry::{Eligibility, RETRY_REQUESTED};
 use domain::store::{ExecutionFilter, Priority, Snapshot, StoreError, Tx};
 use domain::text::{DeliveryId, EventType, ExecutorName, ScopeName, SourceName};
@@ -207,6 +208,28 @@ impl Runtime {
         self.hints().route.notify_one();
         self.hints().schedule.notify_one();
         self.hints().committed();
+        Ok(())
+    }
+
+    /// Looks again at every Event that a handler held because it could not answer anything. One of them does again.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then they are looked at again within a minute.
+    // Spec: EXT-9
+    pub async fn reconsider_unanswered(&self) -> Result<(), StoreError> {
+        self.store()
+            .transact("reconsider", |tx| {
+                let now = tx.now();
+                for mut block in tx.lane_blocks(u32::MAX)? {
+                    if !lane::counts(&block.code) {
+                        block.blocked_until = now;
+                        tx.put_lane_block(&block)?;
+                    }
+                }
+                Ok::<_, StoreError>(())
+            })
+            .await?;
+        self.hints().route.notify_one();
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use domain::causal::Bounds;
 use domain::delivery::{self, Delivery};
 use domain::event::{Event, Key, Payload};
 use domain::id::{EventId, Sequence, WorkId};
-use domain::lane::LaneId;
+use domain::lane::{self, LaneId};
 use domain::route::{ActivePolicy, CheckpointOutcome, RouteAnswer, RouteEffect};
 use domain::scope::Settings;
 use domain::store::{Snapshot, StoreError};
@@ -87,7 +87,7 @@ pub struct Decider {
 pub enum Fate {
     /// No route would match it.
     Unmatched,
-    /// Its scope would not route it now.
+    /// Its scope, or a handler that answers nothing, would not route it now.
     Held {
         /// Why, as a stable word.
         code: Code,
@@ -189,7 +189,9 @@ impl Runtime {
             }
             RouteAnswer::Failed { route, code, reason } => {
                 let asked = asked(Some((&route, Answered::Failed)));
-                Explanation { asked, route: None, fate: Fate::Failed { code, reason }, event }
+                let counts = lane::counts(&code);
+                let fate = if counts { Fate::Failed { code, reason } } else { Fate::Held { code, reason } };
+                Explanation { asked, route: None, fate, event }
             }
             RouteAnswer::Matched { route, binding, active, wants } => {
                 let asked = asked(Some((&route, Answered::Matched)));

@@ -56,6 +56,6 @@ pub use generation::{ActiveGeneration, ActiveRoute, ActiveScope, ApplyError, Sco
 pub use node::{Options, Runtime, Stages};
 pub use order::{Message, Ordered};
 pub use pause::{PauseError, Paused, Resumed};
-pub use registry::{Registry, SecretSource};
+pub use registry::{HandlerSource, Registry, SecretSource};
 pub use replay::ReplayError;
 pub use stage::{Progress, Stage, StageError};

@@ -8,10 +8,17 @@ use domain::scope::SecretRef;
 use domain::text::{ExecutorName, HandlerName};
 use extension::{BoxFuture, Executor, Handler, Secret, SecretError, StartGate};
 
-/// Handlers, executors and start gates. Fixed when the daemon starts.
+/// Handlers that come and go with the configuration, such as those of other processes.
+pub trait HandlerSource: fmt::Debug + Send + Sync {
+    /// The handler of that name; none when there is none now.
+    fn handler(&self, name: &HandlerName) -> Option<Arc<dyn Handler>>;
+}
+
+/// Handlers, executors and start gates. All but those of a [`HandlerSource`] are fixed when the daemon starts.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     handlers: BTreeMap<HandlerName, Arc<dyn Handler>>,
+    source: Option<Arc<dyn HandlerSource>>,
     executors: BTreeMap<ExecutorName, Arc<dyn Executor>>,
     gates: Vec<Arc<dyn StartGate>>,
 }
@@ -25,8 +32,16 @@ impl Registry {
         Self {
             handlers: handlers.into_iter().map(|handler| (handler.name(), handler)).collect(),
             executors: executors.into_iter().map(|executor| (executor.name(), executor)).collect(),
+            source: None,
             gates: Vec::new(),
         }
+    }
+
+    /// The same with handlers that come and go. One of them goes before one of the same name that is fixed.
+    #[must_use]
+    pub fn with_source(mut self, source: Arc<dyn HandlerSource>) -> Self {
+        self.source = Some(source);
+        self
     }
 
     /// The same with start gates, which are asked in this order.
@@ -42,8 +57,9 @@ impl Registry {
     }
 
     /// The handler of that name.
-    pub fn handler(&self, name: &HandlerName) -> Option<&Arc<dyn Handler>> {
-        self.handlers.get(name)
+    pub fn handler(&self, name: &HandlerName) -> Option<Arc<dyn Handler>> {
+        let outside = self.source.as_ref().and_then(|source| source.handler(name));
+        outside.or_else(|| self.handlers.get(name).cloned())
     }
 
     /// The executor of that name.
@@ -51,7 +67,7 @@ impl Registry {
         self.executors.get(name)
     }
 
-    /// Every handler.
+    /// Every handler that is fixed.
     pub fn handlers(&self) -> impl Iterator<Item = &Arc<dyn Handler>> {
         self.handlers.values()
     }

@@ -21,11 +21,12 @@ const ALLOWED: &[Allowed] = &[
     Allowed { package: "store", uses: &["domain", "tracker"], in_tests: &["spec"] },
     // One is started for every job, twice, and nothing of the daemon may make it larger.
     Allowed { package: "launcher", uses: &[], in_tests: &[] },
+    Allowed { package: "protocol", uses: &["extension", "launcher"], in_tests: &["spec"] },
     Allowed { package: "bundled", uses: &["extension", "launcher"], in_tests: &["spec"] },
     Allowed { package: "spec", uses: &["domain", "extension"], in_tests: &[] },
     Allowed {
         package: "open-conduit",
-        uses: &["bundled", "domain", "extension", "runtime", "store", "tracker"],
+        uses: &["bundled", "domain", "extension", "protocol", "runtime", "store", "tracker"],
         in_tests: &["spec"],
     },
     // The tools start what they test as anyone else would.

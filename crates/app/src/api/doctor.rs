@@ -8,6 +8,7 @@ use domain::wait::Wait;
 use domain::work::{Queue, Work, WorkState};
 use extension::Secrets as _;
 
+mod extensions;
 mod machine;
 mod queues;
 
@@ -125,6 +126,7 @@ pub(crate) async fn examine(daemon: &Arc<Daemon>, secrets: Secrets) -> DoctorBod
     let mut figures = machine::measure(daemon, &mut checks);
     loops(daemon, &mut checks);
     config(daemon, &mut checks);
+    extensions::check(daemon, &mut checks);
     queues::check(daemon, &mut figures, &mut checks).await;
     match daemon.store().read("doctor", look).await {
         Ok(found) => found.report(&mut checks),

@@ -194,17 +194,14 @@ impl<'d> Described<'d> {
     }
 
     fn entry(&self, entry: &Entry) -> EntryBody {
-        let ingresses = self.daemon.extensions().ingresses();
-        let ingress = ingresses.iter().find(|known| known.entry_type() == entry.entry_type);
-        let prepared = ingress.and_then(|known| {
-            let asked = IngressEntry {
-                name: entry.name.clone(),
-                scope: entry.declared_in.clone(),
-                secret_names: entry.secrets.keys().cloned().collect(),
-                config: entry.config.clone(),
-            };
-            known.prepare(&asked).ok()
-        });
+        let asked = IngressEntry {
+            name: entry.name.clone(),
+            scope: entry.declared_in.clone(),
+            secret_names: entry.secrets.keys().cloned().collect(),
+            config: entry.config.clone(),
+        };
+        let ingress = self.daemon.extensions().ingress(&asked, &entry.entry_type);
+        let prepared = ingress.and_then(|known| known.prepare(&asked).ok());
         let takes = prepared.as_ref().map(|prepared| prepared.describe());
         EntryBody {
             name: entry.name.to_string(),

@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::daemon::extensions::Extensions;
+use crate::daemon::outside::Outside;
 use crate::daemon::{Options, Running, start};
 use crate::home::Home;
 
@@ -226,6 +227,7 @@ fn options(directory: &Path) -> (Options, Arc<Fake>) {
             handlers: bundled::handlers(),
             executors: vec![Arc::clone(&fake) as Arc<dyn Executor>],
             ingresses: bundled::ingresses(),
+            outside: Outside::new("/nonexistent/open-conduit".into()),
         },
         environment: vec![variable("HOOK_SECRET", HOOK_SECRET), variable("JOB_SECRET", JOB_SECRET)],
         takes_webhooks: true,

@@ -15,6 +15,8 @@ pub(super) enum ReferenceCommand {
     Cli,
     /// The JSON Schema of the configuration
     Config,
+    /// The extension protocol: its methods, error codes and types
+    Protocol,
 }
 
 pub(super) fn reference(command: &ReferenceCommand, cli: Command) -> Result<Exit, Stop> {
@@ -23,6 +25,10 @@ pub(super) fn reference(command: &ReferenceCommand, cli: Command) -> Result<Exit
         ReferenceCommand::Config => {
             let schema = config::schema::schema();
             serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
+        }
+        ReferenceCommand::Protocol => {
+            let reference = protocol::wire::reference();
+            serde_json::to_string_pretty(&reference).expect("a reference is JSON") + "\n"
         }
     };
     output::bytes(text.as_bytes())?;

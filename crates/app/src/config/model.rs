@@ -19,6 +19,9 @@ pub(crate) struct Model {
     /// Where the daemon listens. What is here takes effect when the daemon starts.
     #[serde(default, skip_serializing_if = "Daemon::is_default")]
     pub(crate) daemon: Daemon,
+    /// Extensions that run in processes of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) extensions: Vec<Extension>,
     /// The scopes, in any order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) scopes: Vec<Scope>,
@@ -48,6 +51,28 @@ impl Daemon {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// An extension in a process of its own. Routes name its handlers, and entries its types: those that are called what it
+/// is called, or begin with its name and a full stop.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Extension {
+    /// Its name, unique in the file: letters, digits, `_` and `-`. With the name of one that comes with the program it
+    /// takes that one's place.
+    pub(crate) name: String,
+    /// The program and its arguments, run in the home. It may be left out for an extension that comes with the program,
+    /// which then runs in a process of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) command: Vec<String>,
+    /// Variables of the daemon's environment that it gets besides `PATH`, `HOME`, `USER`, `LOGNAME`, `LANG`, `TZ`,
+    /// `TMPDIR`, `SHELL` and those that begin with `LC_`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pass_env: Vec<String>,
+    /// Environment variables, each with a reference to the secret it holds: `env:NAME`, `file:PATH` or
+    /// `cmd:PROGRAM ARGS`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) secrets: BTreeMap<String, String>,
 }
 
 /// A scope. It inherits from its parent what it does not declare.

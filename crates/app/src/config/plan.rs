@@ -8,6 +8,7 @@ use super::problem::is_showable;
 use super::registry::{Registered, namespaces};
 
 mod budget;
+mod outside;
 mod part;
 
 use part::{difference, in_words};
@@ -66,6 +67,7 @@ pub(crate) fn plan(current: Option<&Model>, proposed: &Model, registry: &dyn Reg
     let before = current.unwrap_or(&nothing);
     let mut plan = Plan::default();
     plan.daemon(before, proposed, current.is_some());
+    plan.extensions(&before.extensions, &proposed.extensions);
     plan.scopes(&before.scopes, &proposed.scopes);
     let taken = namespaces(before, registry);
     for (key, namespace) in namespaces(proposed, registry) {

@@ -10,6 +10,7 @@ use domain::text::{EntryName, ScopeName, SourceName};
 use extension::{ConfigProblem, Executor, Handler, Ingress, IngressEntry};
 
 use super::model::{self, Model, or_empty};
+use super::outside;
 use super::problem::{Problem, is_showable, suggestion};
 
 /// The extensions that configurations may name.
@@ -27,7 +28,8 @@ pub(crate) type Namespaces = BTreeMap<(ScopeName, EntryName), SourceName>;
 
 /// Every name that is not registered and everything an extension refuses.
 pub(crate) fn check(model: &Model, registry: &dyn Registered) -> Vec<Problem> {
-    let mut checking = Checking { registry, problems: Vec::new(), namespaces: BTreeMap::new() };
+    let declared = &model.extensions;
+    let mut checking = Checking { registry, declared, problems: Vec::new(), namespaces: BTreeMap::new() };
     for (index, scope) in model.scopes.iter().enumerate() {
         checking.scope(&format!("scopes[{index}]"), scope);
     }
@@ -41,6 +43,12 @@ pub(crate) fn namespaces(model: &Model, registry: &dyn Registered) -> Namespaces
         for entry in scope.extensions.iter().filter(|entry| !entry.disabled) {
             let Some(asked) = ingress_entry(scope, entry) else { continue };
             let kind = entry.kind.as_deref().unwrap_or_default();
+            if outside::owner(&model.extensions, kind).is_some() {
+                if let Ok(namespace) = protocol::host::namespace(&asked) {
+                    namespaces.insert((asked.scope, asked.name), namespace);
+                }
+                continue;
+            }
             let Some(ingress) = registry.ingresses().iter().find(|known| known.entry_type() == kind) else {
                 continue;
             };
@@ -53,7 +61,7 @@ pub(crate) fn namespaces(model: &Model, registry: &dyn Registered) -> Namespaces
 }
 
 /// The entry as an ingress sees it; none when its names are not valid, which is reported elsewhere.
-fn ingress_entry(scope: &model::Scope, entry: &model::Entry) -> Option<IngressEntry> {
+pub(crate) fn ingress_entry(scope: &model::Scope, entry: &model::Entry) -> Option<IngressEntry> {
     Some(IngressEntry {
         name: entry.name.parse().ok()?,
         scope: scope.name.parse().ok()?,
@@ -64,6 +72,8 @@ fn ingress_entry(scope: &model::Scope, entry: &model::Entry) -> Option<IngressEn
 
 struct Checking<'a> {
     registry: &'a dyn Registered,
+    /// Extensions in processes of their own. What they say about their parts is asked by an apply.
+    declared: &'a [model::Extension],
     problems: Vec<Problem>,
     /// Namespaces that are taken, with the path of the entry that did.
     namespaces: BTreeMap<SourceName, String>,
@@ -92,24 +102,34 @@ impl Checking<'_> {
             return self.unknown(format!("{path}.executor"), "unknown_executor", "executor", name, &names);
         };
         if let Err(found) = executor.validate(&or_empty(binding.config.as_ref()), binding.resource.as_ref()) {
-            self.below(&format!("{path}.config"), found);
+            self.problems.extend(below(&format!("{path}.config"), found));
         }
     }
 
     fn route(&mut self, path: &str, route: &model::Route) {
         let Some(name) = &route.handler else { return };
+        if outside::owner(self.declared, name).is_some() {
+            return;
+        }
         let handlers = self.registry.handlers();
         let Some(handler) = handlers.iter().find(|known| known.name().as_str() == name) else {
             let names: Vec<String> = handlers.iter().map(|known| known.name().to_string()).collect();
             return self.unknown(format!("{path}.handler"), "unknown_handler", "handler", name, &names);
         };
         if let Err(found) = handler.prepare(&or_empty(route.config.as_ref())) {
-            self.below(&format!("{path}.config"), found);
+            self.problems.extend(below(&format!("{path}.config"), found));
         }
     }
 
     fn entry(&mut self, path: &str, scope: &model::Scope, entry: &model::Entry) {
         let Some(kind) = &entry.kind else { return };
+        if outside::owner(self.declared, kind).is_some() {
+            let Some(asked) = ingress_entry(scope, entry) else { return };
+            return match protocol::host::namespace(&asked) {
+                Ok(namespace) => self.namespace(path, namespace),
+                Err(found) => self.problems.extend(below(&format!("{path}.config"), found)),
+            };
+        }
         let ingresses = self.registry.ingresses();
         let Some(ingress) = ingresses.iter().find(|known| known.entry_type() == kind) else {
             let names: Vec<String> = ingresses.iter().map(|known| known.entry_type().to_owned()).collect();
@@ -118,8 +138,13 @@ impl Checking<'_> {
         let Some(asked) = ingress_entry(scope, entry) else { return };
         let namespace = match ingress.prepare(&asked) {
             Ok(prepared) => prepared.namespace().clone(),
-            Err(found) => return self.below(&format!("{path}.config"), found),
+            Err(found) => return self.problems.extend(below(&format!("{path}.config"), found)),
         };
+        self.namespace(path, namespace);
+    }
+
+    /// Each namespace is one entry's, and none the runtime's.
+    fn namespace(&mut self, path: &str, namespace: SourceName) {
         if namespace.is_core() || namespace.is_of_cloud_events() {
             let message = "the entry delivers in a namespace of the runtime or of CloudEvents; choose one that does \
                            not begin with `core.` or `cloudevents:`";
@@ -134,26 +159,40 @@ impl Checking<'_> {
     }
 
     fn unknown(&mut self, path: String, code: &'static str, what: &str, written: &str, known: &[String]) {
+        self.problems.push(unknown(path, code, what, written, known));
+    }
+}
+
+/// A name that nobody offers.
+pub(crate) fn unknown(
+    path: String,
+    code: &'static str,
+    what: &str,
+    written: &str,
+    known: &[String],
+) -> Problem {
         let hint = match suggestion(written, known.iter().map(String::as_str)) {
+            hint if hint.is_empty() && known.is_empty() => String::new(),
             hint if hint.is_empty() => {
                 let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
                 format!("; known are {}", known.join(", "))
             }
             hint => hint,
         };
-        self.problems.push(Problem::new(path, code, format!("there is no {what} of that name{hint}")));
-    }
+        Problem::new(path, code, format!("there is no {what} of that name{hint}"))
+}
 
-    fn below(&mut self, path: &str, found: Vec<ConfigProblem>) {
-        for problem in found {
+/// What an extension refuses below a path of the file.
+pub(crate) fn below(path: &str, found: Vec<ConfigProblem>) -> Vec<Problem> {
+    let placed = |problem: ConfigProblem| {
             let at = match showable_path(&problem.path) {
                 "" => path.to_owned(),
                 inner if inner.starts_with('[') => format!("{path}{inner}"),
                 inner => format!("{path}.{inner}"),
             };
-            self.problems.push(Problem::new(at, "extension_config", problem.message));
-        }
-    }
+            Problem::new(at, "extension_config", problem.message)
+    };
+    found.into_iter().map(placed).collect()
 }
 
 /// As much of an extension's path as looks like one: a key that does not may be a value in the wrong place.

@@ -72,12 +72,12 @@ impl Daemon {
     /// [`ApplyFailure`]; then nothing has changed.
     pub(crate) async fn apply(
         &self,
-        text: &str,
+        written: &str,
         format: Format,
         expected: &Expected,
     ) -> Result<Done, ApplyFailure> {
         let _one_at_a_time = self.applying.lock().await;
-        let loaded = load(text, format, self.extensions()).map_err(ApplyFailure::Problems)?;
+        let loaded = load(written, format, self.extensions()).map_err(ApplyFailure::Problems)?;
         let Canonical { text, digest } = canonical(&loaded.model);
         let before = self.applied();
         if expected.digest.as_ref().is_some_and(|planned| *planned != digest)
@@ -89,13 +89,39 @@ impl Daemon {
         if before.digest.as_ref() == Some(&digest) {
             return Ok(Done { number: before.number, changed: false, plan });
         }
+        let outside = &self.extensions.outside;
+        let running = outside.declare(&loaded.model.extensions);
+        let problems = outside.ask(&loaded.model).await;
+        if !problems.is_empty() {
+            outside.take_back(running).await;
+            let lines = read(written, format).map_err(ApplyFailure::Problems)?.1;
+            return Err(ApplyFailure::Problems(lines.locate(problems)));
+        }
         let applied = self.runtime.apply(text, digest).await;
+        match &applied {
+            Ok(_) => outside.keep(running).await,
+            Err(_) => outside.take_back(running).await,
+        }
         // What follows a stored apply may fail, and then it is in force all the same.
         let reloaded = self.remember().await;
         let number = applied.map_err(ApplyFailure::Apply)?.number();
         reloaded.map_err(ApplyFailure::Apply)?;
         tracing::info!(generation = number, "a configuration was applied");
         Ok(Done { number, changed: true, plan })
+    }
+
+    /// Runs the extensions that the stored configuration declares, and asks them about their parts.
+    ///
+    /// # Errors
+    /// [`ApplyError`] when the store fails, or holds a text that cannot be read.
+    pub(super) async fn declare(&self) -> Result<(), ApplyError> {
+        let row = self.store().read("config", |tx| tx.current_generation()).await?;
+        let Some(row) = row else { return Ok(()) };
+        let model = parse(&row.body).map_err(|error| ApplyError::Text(error.to_string()))?;
+        let running = self.extensions.outside.declare(&model.extensions);
+        self.extensions.outside.keep(running).await;
+        self.extensions.outside.ask_at_start(&model).await;
+        Ok(())
     }
 
     /// Takes note of the stored configuration and of the webhooks it takes.
@@ -114,7 +140,7 @@ impl Daemon {
             },
         };
         let active = self.runtime.generations().active();
-        let table = Table::build(&active, &self.extensions.ingresses, &self.secrets, &self.ingress());
+        let table = Table::build(&active, &self.extensions, &self.secrets, &self.ingress());
         *self.ingress.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
         *self.applied.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(applied);
         Ok(())

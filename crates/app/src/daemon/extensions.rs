@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bundled::shell::{LauncherBinary, ShellExecutor, ShellOptions};
-use extension::{Executor, Handler, Ingress};
-use runtime::Registry;
+use extension::{Executor, Handler, Ingress, IngressEntry};
+use runtime::{HandlerSource, Registry};
 
 use crate::config::Registered;
+use crate::daemon::outside::Outside;
 use crate::home::Home;
 
-/// Handlers, executors and kinds of entries that take webhooks. Fixed when the daemon starts.
+/// Handlers, executors and kinds of entries that take webhooks. All but what runs outside is fixed when the daemon
+/// starts.
 #[derive(Debug, Clone)]
 pub(crate) struct Extensions {
     /// Every handler.
@@ -20,6 +22,8 @@ pub(crate) struct Extensions {
     pub(crate) executors: Vec<Arc<dyn Executor>>,
     /// Every kind of entry that takes webhooks.
     pub(crate) ingresses: Vec<Arc<dyn Ingress>>,
+    /// Those that run in processes of their own, and go before these.
+    pub(crate) outside: Arc<Outside>,
 }
 
 impl Extensions {
@@ -28,6 +32,7 @@ impl Extensions {
     /// # Errors
     /// When the directory of the runs cannot be made.
     pub(crate) fn bundled(home: &Home, launcher: PathBuf) -> io::Result<Self> {
+        let outside = Outside::new(launcher.clone());
         let shell = ShellExecutor::new(&home.runs(), launcher, ShellOptions::from_process())?;
         match shell.launcher_binary() {
             LauncherBinary::Embedded => tracing::debug!("launchers are started from memory"),
@@ -39,12 +44,22 @@ impl Extensions {
             handlers: bundled::handlers(),
             executors: vec![Arc::new(shell)],
             ingresses: bundled::ingresses(),
+            outside,
         })
     }
 
     /// As the runtime knows them.
     pub(crate) fn registry(&self) -> Registry {
-        Registry::new(self.handlers.iter().cloned(), self.executors.iter().cloned())
+        let registry = Registry::new(self.handlers.iter().cloned(), self.executors.iter().cloned());
+        registry.with_source(Arc::clone(&self.outside) as Arc<dyn HandlerSource>)
+    }
+
+    /// The kind of an entry as it is configured: one that runs outside, else one of ours.
+    pub(crate) fn ingress(&self, asked: &IngressEntry, entry_type: &str) -> Option<Arc<dyn Ingress>> {
+        let ours = self.ingresses.iter().find(|known| known.entry_type() == entry_type);
+        let prepared = ours.and_then(|ours| ours.prepare(asked).ok());
+        let prefix = prepared.as_ref().map(|prepared| prepared.path_prefix());
+        self.outside.ingress(entry_type, prefix).or_else(|| ours.cloned())
     }
 }
 

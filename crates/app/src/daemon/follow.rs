@@ -22,6 +22,12 @@ pub(super) async fn run(daemon: Arc<Daemon>) {
 async fn look(daemon: &Daemon) -> Result<(), ApplyError> {
     daemon.tokens().load(daemon.store()).await?;
     daemon.sessions().load(daemon.store()).await?;
+    let newest = daemon.store().read("config", |tx| tx.current_generation_number()).await?;
+    if newest.is_some_and(|newest| newest.number() != daemon.applied().number) {
+        let _one_at_a_time = daemon.applying.lock().await;
+        // The runtime takes the newest one up once the handlers that it names are there.
+        daemon.declare().await?;
+    }
     if daemon.runtime().generations().active().number.number() != daemon.applied().number {
         let _one_at_a_time = daemon.applying.lock().await;
         daemon.remember().await?;

@@ -31,6 +31,7 @@ use crate::auth::code::Codes;
 use crate::auth::page_name::PageName;
 use crate::auth::session::Sessions;
 use crate::auth::{self, TokenError, Tokens};
+use crate::api::failure::Chain;
 use crate::config::secrets::SecretReader;
 use crate::config::{Listeners, Problem, canonical, load_model};
 use crate::error_code::ErrorCode;
@@ -127,7 +128,8 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
     let store = store::open(&location, store::Options { host: Some(host), ..options.store }).await?;
     // Where others write, too, their hints are not heard here.
     let look_again = (!store.exclusive()).then_some(LOOK_AGAIN);
-    let secrets = SecretReader::new(home.root().to_owned(), options.environment);
+    let secrets = SecretReader::new(home.root().to_owned(), options.environment.iter().cloned());
+    options.extensions.outside.set(home.root().to_owned(), &options.environment, Arc::clone(&secrets));
     let (runtime, stages) = Runtime::new(
         store,
         options.extensions.registry(),
@@ -163,6 +165,7 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
     let socket = match started {
         Ok(socket) => socket,
         Err(error) => {
+            daemon.extensions.outside.stop().await;
             // The error that is told is the first one.
             drop(daemon.store().close().await);
             return Err(error);
@@ -171,6 +174,7 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
     daemon.runtime().start(stages);
     daemon.spawn(upkeep::run(Arc::clone(&daemon)));
     daemon.spawn(alive::run(Arc::clone(&daemon)));
+    daemon.spawn(reconsider(Arc::clone(&daemon)));
     if !daemon.store().exclusive() {
         daemon.spawn(follow::run(Arc::clone(&daemon)));
     }
@@ -201,6 +205,7 @@ async fn prepare(daemon: &Arc<Daemon>) -> Result<(), DaemonError> {
     auth::prepare(daemon.home(), daemon.store()).await?;
     daemon.tokens().load(daemon.store()).await?;
     daemon.sessions().load(daemon.store()).await?;
+    daemon.declare().await.map_err(DaemonError::Apply)?;
     daemon.runtime().prepare().await.map_err(DaemonError::Apply)?;
     daemon.remember().await.map_err(DaemonError::Apply)?;
     let file = daemon.home().config()?;
@@ -266,6 +271,19 @@ async fn listen(
         daemon.spawn(listener::serve(daemon.listening(), Socket::Tcp(socket), Service::Webhooks(webhooks)));
     }
     Ok(file)
+}
+
+/// Has what was held looked at again each time that an extension answers again, until the daemon stops.
+async fn reconsider(daemon: Arc<Daemon>) {
+    loop {
+        tokio::select! {
+            () = daemon.stopping().cancelled() => return,
+            () = daemon.extensions.outside.answer() => {}
+        }
+        if let Err(error) = daemon.runtime().reconsider_unanswered().await {
+            tracing::warn!(error = %Chain(&error), "what an extension held is looked at again later");
+        }
+    }
 }
 
 /// Notes the start, with what the last daemon of this home left, before recovery counts anything for it.

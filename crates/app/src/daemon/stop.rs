@@ -83,6 +83,7 @@ impl Running {
         }
         drop(socket);
         let released = daemon.runtime().shutdown().await;
+        daemon.extensions.outside.stop().await;
         let closed = daemon.store().close().await;
         if released.is_ok() && closed.is_ok() {
             alive::stopped(&daemon);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use domain::scope::{EffectiveScope, Entry};
 use domain::text::{EntryName, ScopeName};
-use extension::{Ingress, IngressEntry, PreparedIngress, Secrets};
+use extension::{IngressEntry, PreparedIngress, Secrets};
 use runtime::ActiveGeneration;
 
 use crate::config::secrets::SecretReader;
+use crate::daemon::extensions::Extensions;
 
 /// An entry that can receive.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Table {
     /// An entry's namespace is fixed while the daemon runs, so one that would change keeps what it had `before`.
     pub(crate) fn build(
         active: &ActiveGeneration,
-        ingresses: &[Arc<dyn Ingress>],
+        extensions: &Extensions,
         secrets: &Arc<SecretReader>,
         before: &Self,
     ) -> Self {
@@ -44,7 +45,7 @@ impl Table {
         for scope in active.scopes.values().map(|active| &active.scope).filter(|scope| !scope.disabled) {
             let own = scope.extensions.values().filter(|entry| entry.declared_in == scope.name);
             for entry in own {
-                let Some(receiver) = receiver(scope, entry, ingresses, secrets) else { continue };
+                let Some(receiver) = receiver(scope, entry, extensions, secrets) else { continue };
                 let prefix = receiver.prepared.path_prefix();
                 let path = format!("/{prefix}/{}/{}", receiver.scope, receiver.entry);
                 let kept = before
@@ -79,17 +80,16 @@ impl Table {
 fn receiver(
     scope: &EffectiveScope,
     entry: &Entry,
-    ingresses: &[Arc<dyn Ingress>],
+    extensions: &Extensions,
     secrets: &Arc<SecretReader>,
 ) -> Option<Receiver> {
-    let ingress = ingresses.iter().find(|ingress| ingress.entry_type() == entry.entry_type)?;
     let asked = IngressEntry {
         name: entry.name.clone(),
         scope: scope.name.clone(),
         secret_names: entry.secrets.keys().cloned().collect(),
         config: entry.config.clone(),
     };
-    match ingress.prepare(&asked) {
+    match extensions.ingress(&asked, &entry.entry_type)?.prepare(&asked) {
         Ok(prepared) => Some(Receiver {
             scope: scope.name.clone(),
             entry: entry.name.clone(),

@@ -168,7 +168,8 @@ fn one(
             off(tx, candidate, &checkpoint, applied)
         }
         RouteAnswer::Failed { code, reason, .. } => {
-            block(tx, item, Failure { code, reason, counts: true }, applied)
+            let counts = lane::counts(&code);
+            block(tx, item, Failure { code, reason, counts }, applied)
         }
         RouteAnswer::Matched { route, binding, active: policy, wants } => {
             let matched = Matched { route, binding, active: policy, wants };

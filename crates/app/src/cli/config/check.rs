@@ -12,7 +12,7 @@ use crate::api::wire::ProblemItem;
 use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};
-use crate::config::{self, Format, Registered};
+use crate::config::{self, Format, Registered, outside};
 use crate::error_code::ErrorCode;
 use crate::home::ConfigFile;
 use crate::view::count;
@@ -33,6 +33,8 @@ struct Checked {
     bindings: usize,
     routes: usize,
     entries: usize,
+    /// Routes and entries of extensions in processes of their own, which only `config apply` asks.
+    unasked: usize,
 }
 
 pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit, Stop> {
@@ -56,6 +58,7 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit, Stop> {
         bindings: scopes.iter().map(|scope| scope.bindings.len()).sum(),
         routes: scopes.iter().map(|scope| scope.routes.len()).sum(),
         entries: scopes.iter().map(|scope| scope.extensions.len()).sum(),
+        unasked: outside::parts(&loaded.model),
     };
     if context.out.is_json() {
         context.out.object(&checked)?;
@@ -71,6 +74,13 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit, Stop> {
             number(checked.bindings, "binding", "bindings"),
             number(checked.entries, "entry", "entries"),
         ))?;
+        if checked.unasked > 0 {
+            context.out.sentence(&format!(
+                "What stands under `config` of {} is for an extension in a process of its own; `open-conduit config \
+                 apply` asks it.",
+                number(checked.unasked, "route or entry", "routes and entries"),
+            ))?;
+        }
     }
     Ok(Exit::DONE)
 }
