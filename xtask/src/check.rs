@@ -47,6 +47,7 @@ const PARTS: &[Part] = &[
             Component::Npm,
             Component::Shells,
             Component::Groff,
+            Component::Python,
             Component::Nextest,
         ],
         on_failure: OnFailure::GoOn,

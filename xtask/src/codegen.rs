@@ -11,6 +11,7 @@ mod extensions;
 mod http;
 mod machines;
 mod metrics;
+mod protocol;
 mod source;
 
 use std::fmt::{self, Write as _};
@@ -61,6 +62,10 @@ const DOCUMENTS: &[Document] = &[
     Document {
         path: "docs/reference/metrics.md",
         make: |source| metrics::page(&source.daemon_text("/metrics")?),
+    },
+    Document {
+        path: "docs/reference/protocol.md",
+        make: |source| protocol::page(&source.program_json(&["reference", "protocol"])?),
     },
     Document { path: errors::INDEX, make: errors::index },
 ];

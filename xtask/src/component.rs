@@ -35,6 +35,7 @@ const CHROMIUM_PACKAGES: &[&str] = &["chromium", "chromium-driver", "fonts-dejav
 /// The programs of [`Component::Shells`], whose packages have the same names. Debian brings bash along.
 const SHELL_PROGRAMS: &[&str] = &["bash", "fish", "zsh"];
 const GROFF_PACKAGES: &[&str] = &["groff-base"];
+const PYTHON_PACKAGES: &[&str] = &["python3"];
 
 /// Something the tests use that is not a Rust package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,6 +54,8 @@ pub(crate) enum Component {
     Shells,
     /// groff, which renders the manual pages
     Groff,
+    /// Python, in which extensions can be written
+    Python,
     /// cargo-nextest; without it `cargo test` runs the tests
     Nextest,
 }
@@ -68,6 +71,7 @@ impl Component {
             Self::Chromium => "chromium",
             Self::Shells => "shells",
             Self::Groff => "groff",
+            Self::Python => "python",
             Self::Nextest => "nextest",
         }
     }
@@ -85,6 +89,7 @@ impl Component {
             }
             Self::Shells => SHELL_PROGRAMS.iter().all(|program| has_program(program)),
             Self::Groff => has_program("groff"),
+            Self::Python => has_program("python3"),
             Self::Nextest => true,
         }
     }
@@ -107,6 +112,7 @@ impl Component {
             Self::Chromium => installing_packages(CHROMIUM_PACKAGES),
             Self::Shells => installing_packages(SHELL_PROGRAMS),
             Self::Groff => installing_packages(GROFF_PACKAGES),
+            Self::Python => installing_packages(PYTHON_PACKAGES),
             Self::Nextest => "cargo install --locked cargo-nextest".to_owned(),
         }
     }
@@ -133,6 +139,7 @@ impl Component {
             Self::Chromium => install_packages(self, target, CHROMIUM_PACKAGES),
             Self::Shells => install_packages(self, target, SHELL_PROGRAMS),
             Self::Groff => install_packages(self, target, GROFF_PACKAGES),
+            Self::Python => install_packages(self, target, PYTHON_PACKAGES),
             Self::Nextest => Ok(()),
         }
     }

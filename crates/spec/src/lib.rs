@@ -19,4 +19,5 @@ pub mod differential;
 pub mod driver;
 pub mod reference;
 pub mod inject;
+pub mod extension;
 pub mod store;

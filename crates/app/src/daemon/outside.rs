@@ -311,3 +311,33 @@ impl HandlerSource for Outside {
         Some(self.process(name.as_str())?.handler(name.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Spec: EXT-15
+    #[tokio::test]
+    async fn a_process_gets_what_is_passed_on_and_its_secrets() {
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let environment = [("PATH", "/bin"), ("LC_ALL", "C"), ("MINE", "1"), ("TOKEN", "other"), ("KEY", "s3cret")];
+        let environment: Vec<_> = environment.map(|(name, value)| variable(name, value)).to_vec();
+        let os = environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let secrets = SecretReader::new(PathBuf::from("/nonexistent"), os);
+        let setting = Setting { home: PathBuf::from("/nonexistent"), environment, secrets };
+        let extension = Extension {
+            name: "mine".to_owned(),
+            pass_env: vec!["MINE".to_owned()],
+            secrets: BTreeMap::from([("TOKEN".to_owned(), "env:KEY".to_owned())]),
+            ..Extension::default()
+        };
+        let read_now = read(&setting, &extension).await.unwrap();
+        let expected = [("LC_ALL", "C"), ("MINE", "1"), ("PATH", "/bin"), ("TOKEN", "s3cret")];
+        assert_eq!(read_now.environment, expected.map(|(name, value)| variable(name, value)));
+        assert_eq!(read_now.secrets, ["s3cret"]);
+        let missing = BTreeMap::from([("TOKEN".to_owned(), "env:NONE".to_owned())]);
+        let extension = Extension { secrets: missing, ..extension };
+        let reason = read(&setting, &extension).await.unwrap_err();
+        assert!(reason.contains("`TOKEN`"), "{reason}");
+    }
+}

@@ -121,8 +121,13 @@ impl Connection {
         said.ok().and_then(|said| said.clone()).unwrap_or_default()
     }
 
+    /// Why it is broken, when it is.
+    pub(super) fn said(&self) -> Option<String> {
+        self.broken.borrow().clone()
+    }
+
     fn gone(&self) -> CallError {
-        let said = self.broken.borrow().clone();
+        let said = self.said();
         CallError::Unavailable(said.unwrap_or_else(|| "its process is gone".to_owned()))
     }
 

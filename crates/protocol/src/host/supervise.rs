@@ -84,7 +84,8 @@ async fn once(
         () = process.ending.cancelled() => None,
         end = &mut ended => {
             how = Some(end.unwrap_or_default());
-            how.clone()
+            // What it did before it ended says more.
+            connection.said().filter(|said| !has_closed(said)).or_else(|| how.clone())
         }
         broken = serving => broken.err(),
     };
@@ -93,6 +94,8 @@ async fn once(
     let reason = why.clone().unwrap_or_else(|| "the daemon stops".to_owned());
     process.state.send_replace(State::Down { reason: reason.clone(), ends: 0 });
     connection.give_up(&reason);
+    // To its end, since whoever waits for an answer learns it there; it closes the process's input, too.
+    drop(talk.join_next().await);
     if how.is_none() {
         // One that was told to end, or has closed its output, may end by itself; what is broken may not.
         let patience = if why.is_none() || has_closed(&reason) { ENDED_WITHIN } else { Duration::ZERO };
@@ -103,7 +106,6 @@ async fn once(
         }
     }
     drop(tokio::time::timeout(HEARD_WITHIN, hear.join_next()).await);
-    talk.shutdown().await;
     why?;
     // How it ended says more than that its output has.
     let reason = if has_closed(&reason) { how.unwrap_or(reason) } else { reason };

@@ -38,6 +38,7 @@ enum Does {
 struct Told {
     starts: Mutex<VecDeque<Does>>,
     pids: AtomicU32,
+    tasks: TaskTracker,
 }
 
 impl Launch for Told {
@@ -53,23 +54,22 @@ impl Launch for Told {
             let (ours, theirs) = (duplex(1 << 16), duplex(1 << 16));
             let errors = duplex(1 << 10).0;
             let (say_ended, ended) = oneshot::channel();
-            let (kill, killed) = tokio::sync::watch::channel(false);
-            let mut killed = killed;
+            let (kill, mut killed) = watch::channel(false);
             let task = behave(does, ours.1, theirs.0);
-            drop(tokio::task::spawn(async move {
+            self.tasks.spawn(async move {
                 let how = tokio::select! {
                     () = task => "it ended with exit status: 7",
                     _ = killed.wait_for(|is| *is) => "it ended with signal: 9 (SIGKILL)",
                 };
                 drop(say_ended.send(how.to_owned()));
-            }));
+            });
             Ok(Launched {
                 pid: self.pids.fetch_add(1, Ordering::Relaxed),
                 input: Box::new(ours.0),
                 output: Box::new(theirs.1),
                 errors: Box::new(errors),
                 secrets: Vec::new(),
-                kill: Box::new(move || drop(kill.send(true))),
+                kill: Box::new(move || _ = kill.send(true)),
                 ended,
             })
         })
@@ -82,7 +82,7 @@ async fn behave(does: Does, mut input: DuplexStream, mut output: DuplexStream) {
         Does::DiesDeciding | Does::HangsDeciding => {
             // What it is sent goes through this, so that it sees when it is asked to decide.
             let (mut seen, inner) = duplex(1 << 16);
-            let serving = guest().serve(inner, output);
+            let mut serving = std::pin::pin!(guest().serve(inner, output));
             let watching = async {
                 let mut chunk = vec![0; 1 << 16];
                 loop {
@@ -94,9 +94,11 @@ async fn behave(does: Does, mut input: DuplexStream, mut output: DuplexStream) {
                 }
             };
             tokio::select! {
-                _ = serving => {}
+                _ = &mut serving => {}
                 () = watching => {
+                    // What it holds stays open meanwhile.
                     if matches!(does, Does::HangsDeciding) {
+                        drop(serving.await);
                         std::future::pending::<()>().await;
                     }
                 }
@@ -165,7 +167,7 @@ fn guest() -> Guest {
 }
 
 fn process(starts: &[Does]) -> Arc<Process> {
-    let told = Told { starts: Mutex::new(starts.iter().copied().collect()), pids: AtomicU32::new(1) };
+    let told = Told { starts: Mutex::new(starts.iter().copied().collect()), pids: AtomicU32::new(1), tasks: TaskTracker::new() };
     let runtime = Software { name: "test".to_owned(), version: "1".to_owned() };
     let announcements = vec!["core.turn.ended".to_owned(), "core.wait.woken".to_owned()];
     Process::start_with("sample".to_owned(), announcements, runtime, Arc::new(|| {}), Box::new(told))

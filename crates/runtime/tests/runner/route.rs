@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::outcome::Outcome;
 use domain::route::{ActivePolicy, CheckpointOutcome};
 use domain::work::WorkState;
+use runtime::explain::Subject;
 use serde_json::json;
 
 use super::world::{Call, World, route, scope};
@@ -198,6 +199,33 @@ async fn a_handler_that_always_fails_stops_its_lane_only_and_not_for_ever() {
     for event in &behind {
         assert_eq!(world.outcome(*event).await, Some(CheckpointOutcome::Routed));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_extension_cannot_answer_is_held_without_a_try_and_looked_at_when_it_answers() {
+    let mut world = World::new().await;
+    let held = world.say("d-1", Some("k"), &json!({"away": true})).await;
+    let behind = world.deliver("behind", "k").await;
+    let beside = world.deliver("beside", "other").await;
+    world.run().await;
+    assert_eq!(world.outcome(beside).await, Some(CheckpointOutcome::Routed));
+    let block = async |world: &World| {
+        world.runtime.store().read("test", |tx| tx.lane_blocks(10)).await.unwrap().remove(0)
+    };
+    for _look in 0..7 {
+        let block = block(&world).await;
+        assert_eq!((block.event, block.tries, block.code.as_str()), (held, 0, "extension_unavailable"));
+        world.clock.advance(Duration::from_mins(1));
+        world.runtime.renew().await.unwrap();
+        world.run().await;
+    }
+    assert_eq!((world.outcome(held).await, world.outcome(behind).await), (None, None));
+    assert!(block(&world).await.blocked_until > world.runtime.store().now());
+    world.runtime.reconsider_unanswered().await.unwrap();
+    assert!(block(&world).await.blocked_until <= world.runtime.store().now(), "it is looked at at once");
+    let active = world.runtime.generations().active();
+    let explained = world.runtime.explain(&active, Subject::Accepted(held)).await.unwrap().unwrap();
+    assert_eq!(explained.fate.as_str(), "held");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,9 @@ use domain::event::Key;
 use domain::route::{End, Match};
 use domain::text::{Code, ConcurrencyKey, EventType, HandlerName, WorkKind};
 use domain::work::Lifecycle;
-use extension::{BoxFuture, ConfigProblem, Handler, HandlerError, PreparedRoute, RouteInput};
+use extension::{
+    BoxFuture, ConfigProblem, EXTENSION_UNAVAILABLE, Handler, HandlerError, PreparedRoute, RouteInput,
+};
 use serde_json::Value;
 
 use super::world::key;
@@ -78,6 +80,10 @@ impl PreparedRoute for ToldRoute {
             assert!(says["panic"] != true, "the test says so");
             if self.looks && says["known"] == true && input.work.is_none() {
                 return Ok(None);
+            }
+            if says["away"] == true {
+                let reason = "the test says so".to_owned();
+                return Err(HandlerError { code: Code::known(EXTENSION_UNAVAILABLE), reason });
             }
             if says["fail"] == true {
                 let reason = "the test says so".to_owned();
