@@ -5,8 +5,8 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use extension::{
-    Code, ConfigProblem, ConcurrencyKey, End, EventView, HttpDelivery, IngressDelivery, IngressRefusal, Key,
-    Lifecycle, Match, Payload, RouteInput, Revision, ScopeView, Sequence, Timestamp, WorkView,
+    Code, ConcurrencyKey, ConfigProblem, End, EventView, HttpDelivery, IngressDelivery, IngressRefusal, Key,
+    Lifecycle, Match, Payload, Revision, RouteInput, ScopeView, Sequence, Timestamp, WorkView,
 };
 
 use crate::wire::{
@@ -119,7 +119,8 @@ pub(crate) fn asked(params: DecideParams) -> Result<RouteInput, Unreadable> {
         occurred_at: event.occurred_at.as_deref().map(|at| moment("event.occurred_at", at)).transpose()?,
         accepted_at: moment("event.accepted_at", &event.accepted_at)?,
     };
-    let lineage = params.scope.lineage.iter().map(|name| read("scope.lineage", name)).collect::<Result<_, _>>();
+    let lineage =
+        params.scope.lineage.iter().map(|name| read("scope.lineage", name)).collect::<Result<_, _>>();
     let scope = ScopeView { name: read("scope.name", &params.scope.name)?, lineage: lineage? };
     let work = params.work.as_ref().map(work).transpose()?;
     Ok(RouteInput::new(view, payload(params.payload)?, scope, work))
@@ -191,10 +192,7 @@ pub(crate) fn wanted(body: MatchBody) -> Result<Match, Unreadable> {
 fn lifecycle(word: &str) -> Result<Lifecycle, Unreadable> {
     let known = [Lifecycle::Once, Lifecycle::RunOnce, Lifecycle::Standing];
     let reason = "is not `once`, `run_once` or `standing`".to_owned();
-    known
-        .into_iter()
-        .find(|known| known.as_str() == word)
-        .ok_or(Unreadable { field: "lifecycle", reason })
+    known.into_iter().find(|known| known.as_str() == word).ok_or(Unreadable { field: "lifecycle", reason })
 }
 
 fn end(word: &str) -> Result<End, Unreadable> {

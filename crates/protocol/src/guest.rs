@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use extension::{
-    BoxFuture, EventType, Handler, Ingress, IngressEntry, PreparedIngress, PreparedRoute, Secret, SecretError,
-    Secrets,
+    BoxFuture, EventType, Handler, Ingress, IngressEntry, PreparedIngress, PreparedRoute, Secret,
+    SecretError, Secrets,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -208,8 +208,10 @@ impl Serving {
         let route = self.prepared().routes.get(&params.route).cloned();
         let route =
             route.ok_or_else(|| ErrorCode::UnknownHandle.because("no route was prepared under it"))?;
-        let input = convert::asked(params).map_err(|error| ErrorCode::InvalidParams.because(error.to_string()))?;
-        let wants = route.decide(&input).await.map_err(|error| convert::undecided(&error.code, error.reason))?;
+        let input =
+            convert::asked(params).map_err(|error| ErrorCode::InvalidParams.because(error.to_string()))?;
+        let wants =
+            route.decide(&input).await.map_err(|error| convert::undecided(&error.code, error.reason))?;
         Ok(result(&DecideResult { matched: wants.map(MatchBody::from) }))
     }
 
@@ -225,10 +227,8 @@ impl Serving {
             config: params.config,
         };
         let prepared = kind.prepare(&entry).map_err(convert::faulting)?;
-        let answer = PrepareEntryResult {
-            describe: prepared.describe(),
-            body_bytes_max: prepared.body_bytes_max(),
-        };
+        let answer =
+            PrepareEntryResult { describe: prepared.describe(), body_bytes_max: prepared.body_bytes_max() };
         self.prepared().entries.insert(params.entry, Arc::from(prepared));
         Ok(result(&answer))
     }

@@ -152,7 +152,8 @@ pub fn owns(extension: &str, offered: &str) -> bool {
 impl Process {
     /// Starts to look after a process. It must be called within a tokio runtime.
     pub fn start(declaration: Declaration) -> Arc<Self> {
-        let Declaration { name, argv, dir, stage, surroundings, announcements, runtime, on_ready } = declaration;
+        let Declaration { name, argv, dir, stage, surroundings, announcements, runtime, on_ready } =
+            declaration;
         let program = Program { stage, argv, dir, surroundings };
         Self::start_with(name, announcements, runtime, on_ready, Box::new(program))
     }

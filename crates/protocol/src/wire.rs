@@ -207,7 +207,9 @@ impl ErrorCode {
             Self::InvalidParams => "The parameters are not those of the method.",
             Self::Internal => "The extension failed by a bug of its own.",
             Self::UnsupportedVersion => "No version that is offered is spoken.",
-            Self::NotInitialized => "Something else than `initialize` came first, or `initialize` came again.",
+            Self::NotInitialized => {
+                "Something else than `initialize` came first, or `initialize` came again."
+            }
             Self::UnknownName => "No handler or type of entry has that name.",
             Self::UnknownHandle => "No route or entry was prepared under that handle.",
             Self::InvalidConfig => "The configuration is refused; `data.problems` says why.",

@@ -11,8 +11,8 @@ use std::task::Poll;
 
 use extension::{
     ConfigProblem, EXTENSION_UNAVAILABLE, EventType, Handler, HandlerError, HttpDelivery, Ingress,
-    IngressDelivery, IngressEntry, IngressRefusal, Match, PreparedIngress, PreparedRoute, Revision, RouteInput,
-    Secrets, WorkId, WorkKind, WorkView,
+    IngressDelivery, IngressEntry, IngressRefusal, Match, PreparedIngress, PreparedRoute, Revision,
+    RouteInput, Secrets, WorkId, WorkKind, WorkView,
 };
 
 use crate::inject::Violation;
@@ -143,7 +143,11 @@ pub async fn check_ingress(driver: &impl IngressDriver) -> Result<(), Violation>
     let mut tampered = driver.request();
     tampered.body[0] ^= 1;
     let read = entry.receive(&tampered, driver.secrets()).await;
-    holds("refuses_a_changed_body", read.as_ref().is_err_and(|it| *it == IngressRefusal::Unauthorized), &read)?;
+    holds(
+        "refuses_a_changed_body",
+        read.as_ref().is_err_and(|it| *it == IngressRefusal::Unauthorized),
+        &read,
+    )?;
     let read = entry.receive(&driver.request(), driver.no_secrets()).await;
     let is_unavailable = matches!(read, Err(IngressRefusal::Unavailable(_)));
     holds("checks_nothing_without_its_secret", is_unavailable, &read)?;

@@ -63,7 +63,8 @@ fn fields(schema: &Value, text: &mut String) {
     let Some(fields) = schema["properties"].as_object() else { return };
     text.push_str("\n| field | value | meaning |\n| --- | --- | --- |\n");
     for (name, field) in fields {
-        let is_required = schema["required"].as_array().is_some_and(|all| all.contains(&name.as_str().into()));
+        let is_required =
+            schema["required"].as_array().is_some_and(|all| all.contains(&name.as_str().into()));
         let required = if is_required { " Required." } else { "" };
         let meaning = format!("{}{required}", described(field));
         add(text, format_args!("| `{name}` | {} | {} |\n", value(field), cell(meaning.trim())));

@@ -31,9 +31,10 @@ pub(super) async fn extension_run(args: ExtensionRunArgs) -> Result<Exit, Stop> 
         let hint = "declare the extension in the configuration, and the daemon runs it";
         Failure::new(Exit::USAGE, ErrorCode::Usage, detail).hint(hint)
     })?;
-    guest.serve(input, output).await.map_err(|error| {
-        Failure::new(Exit::FAILED, ErrorCode::System, format!("cannot go on: {error}"))
-    })?;
+    guest
+        .serve(input, output)
+        .await
+        .map_err(|error| Failure::new(Exit::FAILED, ErrorCode::System, format!("cannot go on: {error}")))?;
     Ok(Exit::DONE)
 }
 

@@ -62,7 +62,8 @@ fn one(path: &str, extension: &Extension, earlier: &[Extension], problems: &mut 
         }
     }
     for (at, (variable, reference)) in extension.secrets.iter().enumerate() {
-        let place = if is_variable(variable) { format!("secrets.{variable}") } else { format!("secrets[{at}]") };
+        let place =
+            if is_variable(variable) { format!("secrets.{variable}") } else { format!("secrets[{at}]") };
         if !is_variable(variable) {
             wrong(&place, "invalid_variable", "is not the name of a variable");
         }
@@ -70,7 +71,11 @@ fn one(path: &str, extension: &Extension, earlier: &[Extension], problems: &mut 
             reference.strip_prefix(form).is_some_and(|what| !what.trim().is_empty() && !what.contains('\0'))
         });
         if !is_reference {
-            wrong(&place, "invalid_secret", "must be a reference: `env:NAME`, `file:PATH` or `cmd:PROGRAM ARGS`");
+            wrong(
+                &place,
+                "invalid_secret",
+                "must be a reference: `env:NAME`, `file:PATH` or `cmd:PROGRAM ARGS`",
+            );
         }
     }
 }
@@ -98,7 +103,10 @@ mod tests {
 
     #[test]
     fn check_finds_every_declaration_that_cannot_be_one() {
-        assert_eq!(found("[[extensions]]\nname = \"match\"\n[[extensions]]\nname = \"mine\"\ncommand = [\"x\"]"), []);
+        assert_eq!(
+            found("[[extensions]]\nname = \"match\"\n[[extensions]]\nname = \"mine\"\ncommand = [\"x\"]"),
+            []
+        );
         refuses("name = \"a.b\"\ncommand = [\"x\"]", "extensions[0].name", "invalid_name");
         refuses("name = \"mine\"", "extensions[0].command", "missing_key");
         refuses("name = \"mine\"\ncommand = [\"\"]", "extensions[0].command", "invalid_command");

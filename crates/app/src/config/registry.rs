@@ -171,26 +171,26 @@ pub(crate) fn unknown(
     written: &str,
     known: &[String],
 ) -> Problem {
-        let hint = match suggestion(written, known.iter().map(String::as_str)) {
-            hint if hint.is_empty() && known.is_empty() => String::new(),
-            hint if hint.is_empty() => {
-                let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-                format!("; known are {}", known.join(", "))
-            }
-            hint => hint,
-        };
-        Problem::new(path, code, format!("there is no {what} of that name{hint}"))
+    let hint = match suggestion(written, known.iter().map(String::as_str)) {
+        hint if hint.is_empty() && known.is_empty() => String::new(),
+        hint if hint.is_empty() => {
+            let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+            format!("; known are {}", known.join(", "))
+        }
+        hint => hint,
+    };
+    Problem::new(path, code, format!("there is no {what} of that name{hint}"))
 }
 
 /// What an extension refuses below a path of the file.
 pub(crate) fn below(path: &str, found: Vec<ConfigProblem>) -> Vec<Problem> {
     let placed = |problem: ConfigProblem| {
-            let at = match showable_path(&problem.path) {
-                "" => path.to_owned(),
-                inner if inner.starts_with('[') => format!("{path}{inner}"),
-                inner => format!("{path}.{inner}"),
-            };
-            Problem::new(at, "extension_config", problem.message)
+        let at = match showable_path(&problem.path) {
+            "" => path.to_owned(),
+            inner if inner.starts_with('[') => format!("{path}{inner}"),
+            inner => format!("{path}.{inner}"),
+        };
+        Problem::new(at, "extension_config", problem.message)
     };
     found.into_iter().map(placed).collect()
 }

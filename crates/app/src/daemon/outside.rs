@@ -22,11 +22,11 @@ use protocol::wire::Software;
 use runtime::HandlerSource;
 use tokio::sync::Notify;
 
+use crate::config::Problem;
 use crate::config::model::{Extension, Model, or_empty};
 use crate::config::outside::owner;
 use crate::config::registry::{below, ingress_entry, unknown};
 use crate::config::secrets::SecretReader;
-use crate::config::Problem;
 
 /// How long an apply waits for an extension to answer for the first time.
 const APPLY_WITHIN: Duration = Duration::from_secs(15);
@@ -172,7 +172,8 @@ impl Outside {
                 Standing::Down { reason, .. } => reason,
                 Standing::Stopped => "it was stopped".to_owned(),
             };
-            let message = format!("the extension does not answer: {reason}; its standard error is in the log");
+            let message =
+                format!("the extension does not answer: {reason}; its standard error is in the log");
             problems.push(Problem::new(format!("extensions[{index}]"), "extension_unavailable", message));
         }
         if !problems.is_empty() {
@@ -300,7 +301,8 @@ fn refused(
             vec![unknown(format!("{path}.{key}"), code, what, name, &offered)]
         }
         Err(Refused::Unavailable { reason }) => {
-            let message = format!("the extension does not answer: {reason}; its standard error is in the log");
+            let message =
+                format!("the extension does not answer: {reason}; its standard error is in the log");
             vec![Problem::new(path, "extension_unavailable", message)]
         }
     }
@@ -320,7 +322,8 @@ mod tests {
     #[tokio::test]
     async fn a_process_gets_what_is_passed_on_and_its_secrets() {
         let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let environment = [("PATH", "/bin"), ("LC_ALL", "C"), ("MINE", "1"), ("TOKEN", "other"), ("KEY", "s3cret")];
+        let environment =
+            [("PATH", "/bin"), ("LC_ALL", "C"), ("MINE", "1"), ("TOKEN", "other"), ("KEY", "s3cret")];
         let environment: Vec<_> = environment.map(|(name, value)| variable(name, value)).to_vec();
         let os = environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let secrets = SecretReader::new(PathBuf::from("/nonexistent"), os);

@@ -16,7 +16,9 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::line::{self, Line};
-use crate::wire::{ANSWER_BYTES_MAX, Answer, ErrorBody, ErrorCode, IN_FLIGHT_MAX, REQUEST_BYTES_MAX, Request};
+use crate::wire::{
+    ANSWER_BYTES_MAX, Answer, ErrorBody, ErrorCode, IN_FLIGHT_MAX, REQUEST_BYTES_MAX, Request,
+};
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -142,7 +144,8 @@ impl Connection {
         let room = tokio::time::timeout(within, self.room.acquire()).await.map_err(|_elapsed| busy())?;
         let _room = room.map_err(|_closed| self.gone())?;
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let line = line::of(&Request { jsonrpc: "2.0".to_owned(), id: Some(id), method: method.to_owned(), params });
+        let line =
+            line::of(&Request { jsonrpc: "2.0".to_owned(), id: Some(id), method: method.to_owned(), params });
         if line.len() > REQUEST_BYTES_MAX {
             return Err(CallError::TooLong);
         }
@@ -166,7 +169,8 @@ impl Connection {
 
     /// Tells, when there is room; nobody waits for it.
     pub(super) fn notify(&self, method: &str, params: impl Serialize) {
-        let line = line::of(&Request { jsonrpc: "2.0".to_owned(), id: None, method: method.to_owned(), params });
+        let line =
+            line::of(&Request { jsonrpc: "2.0".to_owned(), id: None, method: method.to_owned(), params });
         drop(self.lines.try_send(line));
     }
 }
@@ -198,7 +202,9 @@ async fn read(output: impl AsyncRead + Unpin, waiting: &Waiting, next: &AtomicU6
         let Some(id) = answer.id.filter(|id| (1..next.load(Ordering::Relaxed)).contains(id)) else {
             let why = "it answered something that was not asked";
             // One that could not read a request says so without an id.
-            return answer.error.map_or_else(|| why.to_owned(), |error| format!("{why}: error {}", error.code));
+            return answer
+                .error
+                .map_or_else(|| why.to_owned(), |error| format!("{why}: error {}", error.code));
         };
         let answer = match (answer.result, answer.error) {
             (_, Some(error)) => Err(error),

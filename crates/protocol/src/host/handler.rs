@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use extension::{
-    BoxFuture, Code, ConfigProblem, EXTENSION_UNAVAILABLE, EventType, Handler, HandlerError, HandlerName, Match,
-    PreparedRoute, RouteInput,
+    BoxFuture, Code, ConfigProblem, EXTENSION_UNAVAILABLE, EventType, Handler, HandlerError, HandlerName,
+    Match, PreparedRoute, RouteInput,
 };
 use serde_json::Value;
 
@@ -102,7 +102,10 @@ impl Route {
             }
             CallError::Refused(body) if body.code == ErrorCode::NotDecided.number() => {
                 let word = body.data.and_then(|data| data.reason).and_then(|word| word.parse().ok());
-                HandlerError { code: word.unwrap_or_else(|| Code::known("not_decided")), reason: body.message }
+                HandlerError {
+                    code: word.unwrap_or_else(|| Code::known("not_decided")),
+                    reason: body.message,
+                }
             }
             // What it took when it was applied it does not know or take now: a matter of the extension, not the Event.
             CallError::Refused(body)

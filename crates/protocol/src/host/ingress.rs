@@ -121,7 +121,9 @@ impl Entry {
         let read: Result<Vec<_>, _> = deliveries.map(convert::delivered).collect();
         read.map_err(|error| {
             let name = &self.process.name;
-            IngressRefusal::Unavailable(format!("extension `{name}` answered what cannot be accepted: {error}"))
+            IngressRefusal::Unavailable(format!(
+                "extension `{name}` answered what cannot be accepted: {error}"
+            ))
         })
     }
 

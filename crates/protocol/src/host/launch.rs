@@ -48,8 +48,7 @@ pub struct Surroundings {
 }
 
 /// Reads the environment at the moment of a start, since a secret may have changed.
-pub type ReadSurroundings =
-    Arc<dyn Fn() -> BoxFuture<'static, Result<Surroundings, String>> + Send + Sync>;
+pub type ReadSurroundings = Arc<dyn Fn() -> BoxFuture<'static, Result<Surroundings, String>> + Send + Sync>;
 
 /// A command as a process.
 pub(super) struct Program {
@@ -102,8 +101,8 @@ impl Alive {
         if !*is_reaped {
             // Before the stage has its session there is no such group, and then only the process itself. One that has
             // ended takes neither.
-            let _ended =
-                kill_process_group(self.pid, Signal::KILL).or_else(|_none| kill_process(self.pid, Signal::KILL));
+            let _ended = kill_process_group(self.pid, Signal::KILL)
+                .or_else(|_none| kill_process(self.pid, Signal::KILL));
         }
     }
 }

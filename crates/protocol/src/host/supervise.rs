@@ -73,7 +73,12 @@ async fn once(
     let serving = async {
         let ready = introduce(process, &connection, pid, runtime).await?;
         ready_at = Some(Instant::now());
-        tracing::info!(extension = process.name, pid, version = ready.software.version, "an extension answers");
+        tracing::info!(
+            extension = process.name,
+            pid,
+            version = ready.software.version,
+            "an extension answers"
+        );
         process.state.send_replace(State::Ready(Arc::new(ready)));
         on_ready();
         Err::<(), String>(connection.broken().await)
@@ -133,7 +138,9 @@ async fn introduce(
     let InitializeResult { protocol, extension: software, capabilities: offers } =
         asked.map_err(|error| match error {
             CallError::Refused(body) => format!("it refuses `initialize`: {}", body.message),
-            CallError::Unavailable(_) | CallError::Unreadable { .. } | CallError::TooLong => error.to_string(),
+            CallError::Unavailable(_) | CallError::Unreadable { .. } | CallError::TooLong => {
+                error.to_string()
+            }
         })?;
     if !(VERSION_MIN..=VERSION_MAX).contains(&protocol) {
         return Err(format!(

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use extension::{
-    BoxFuture, Code, EXTENSION_UNAVAILABLE, EventType, EventView, HandlerError, Key, Lifecycle, Match, Payload,
-    PreparedRoute, RouteInput, ScopeView, WorkKind,
+    BoxFuture, Code, EXTENSION_UNAVAILABLE, EventType, EventView, HandlerError, Key, Lifecycle, Match,
+    Payload, PreparedRoute, RouteInput, ScopeView, WorkKind,
 };
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
@@ -167,7 +167,11 @@ fn guest() -> Guest {
 }
 
 fn process(starts: &[Does]) -> Arc<Process> {
-    let told = Told { starts: Mutex::new(starts.iter().copied().collect()), pids: AtomicU32::new(1), tasks: TaskTracker::new() };
+    let told = Told {
+        starts: Mutex::new(starts.iter().copied().collect()),
+        pids: AtomicU32::new(1),
+        tasks: TaskTracker::new(),
+    };
     let runtime = Software { name: "test".to_owned(), version: "1".to_owned() };
     let announcements = vec!["core.turn.ended".to_owned(), "core.wait.woken".to_owned()];
     Process::start_with("sample".to_owned(), announcements, runtime, Arc::new(|| {}), Box::new(told))

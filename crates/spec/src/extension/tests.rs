@@ -47,7 +47,8 @@ impl PreparedRoute for Subject {
     }
 
     fn decide<'a>(&'a self, input: &'a RouteInput) -> BoxFuture<'a, Result<Option<Match>, HandlerError>> {
-        let none = self.0 == Breaks::AnswersOther || (self.0 == Breaks::LooksAtTheWork && input.work.is_some());
+        let none =
+            self.0 == Breaks::AnswersOther || (self.0 == Breaks::LooksAtTheWork && input.work.is_some());
         Box::pin(std::future::ready(Ok((!none).then(wants))))
     }
 }

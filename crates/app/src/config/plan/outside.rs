@@ -10,7 +10,9 @@ impl Plan {
             let name = &extension.name;
             let (what, words) = match before.iter().find(|known| known.name == *name) {
                 None => (ChangeKind::Added, "runs in a process of its own"),
-                Some(known) if known != extension => (ChangeKind::Changed, "is started again, in another way"),
+                Some(known) if known != extension => {
+                    (ChangeKind::Changed, "is started again, in another way")
+                }
                 Some(_same) => continue,
             };
             self.add(format!("extensions.{name}"), what, format!("extension `{name}` {words}"));

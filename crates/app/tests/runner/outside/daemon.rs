@@ -74,9 +74,7 @@ fn an_extension_ends_with_its_daemon() {
     let pid = pid_after(&home, None);
     // It is killed, and has no time for anything.
     drop(served);
-    wait_for("the end of the extension", || {
-        (!command_line(pid).contains("extension-run")).then_some(())
-    });
+    wait_for("the end of the extension", || (!command_line(pid).contains("extension-run")).then_some(()));
 }
 
 #[test]

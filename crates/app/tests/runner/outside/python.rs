@@ -27,7 +27,9 @@ fn the_python_sdk_passes_its_own_tests() {
         .args(["-B", "-m", "unittest", "discover", "tests"])
         .current_dir(sdk())
         .output()
-        .unwrap_or_else(|error| panic!("python3 is missing ({error}); OPEN_CONDUIT_TEST_WITHOUT=python leaves it out"));
+        .unwrap_or_else(|error| {
+            panic!("python3 is missing ({error}); OPEN_CONDUIT_TEST_WITHOUT=python leaves it out")
+        });
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
 }
 
@@ -73,7 +75,8 @@ impl HandlerDriver for Tickets {
             concurrency: None,
             reopens: Vec::new(),
         };
-        let ticket = |urgency: u32| format!("{{\"ticket\": 7, \"urgency\": {urgency}, \"text\": \"\u{e9}\\n\"}}");
+        let ticket =
+            |urgency: u32| format!("{{\"ticket\": 7, \"urgency\": {urgency}, \"text\": \"\u{e9}\\n\"}}");
         vec![
             (event("desk", "ticket.changed", None, &ticket(3)), Some(wants)),
             (event("desk", "other", None, &ticket(3)), None),
