@@ -75,8 +75,11 @@ pub(super) fn run(site: &Site) -> Result<Counts, Error> {
     let mut held = 0;
     for round in 0..site.rounds {
         let round = Round::new(round);
-        held += suspend_and_go_on(site, &daemon, &api, &round, &mut expected)?;
+        let (launches, other) = suspend_and_go_on(site, &daemon, &api, &round, &mut expected)?;
+        held += launches;
         settle(site, &api, &round, &mut expected)?;
+        // It may have runs of its own, which nobody else can look after.
+        other.map(Daemon::stop).transpose()?;
         site.ledger().check(&expected)?;
     }
     let taken_over = api.counter("runs_recovered", "")?;
@@ -91,14 +94,15 @@ pub(super) fn run(site: &Site) -> Result<Counts, Error> {
     ])
 }
 
-/// Suspends the daemon over the end of its leases. Returns how many launches it held meanwhile.
-fn suspend_and_go_on(
-    site: &Site,
+/// Suspends the daemon over the end of its leases. Returns how many launches it held meanwhile, and the daemon that
+/// went on.
+fn suspend_and_go_on<'s>(
+    site: &'s Site,
     daemon: &Daemon<'_>,
     api: &Api,
     round: &Round,
     expected: &mut BTreeSet<String>,
-) -> Result<usize, Error> {
+) -> Result<(usize, Option<Daemon<'s>>), Error> {
     for delivery in round.running.iter().chain(&round.ending).chain([&round.cancelled]) {
         api.accept("drill.wait", delivery)?;
     }
@@ -123,17 +127,22 @@ fn suspend_and_go_on(
     for delivery in round.ending.iter().chain(&round.parking) {
         site.open_gate(delivery)?;
     }
-    if site.database.is_some() {
-        expected.extend(meanwhile(site, round)?);
+    let other = if site.database.is_some() {
+        Some(meanwhile(site, round, expected)?)
     } else {
         site.pass(PAST_LEASE);
-    }
+        None
+    };
     daemon.resume()?;
-    Ok(held)
+    Ok((held, other))
 }
 
-/// What another daemon does while the first one is suspended. Returns what jobs were given besides.
-fn meanwhile(site: &Site, round: &Round) -> Result<Vec<String>, Error> {
+/// What another daemon does while the first one is suspended.
+fn meanwhile<'s>(
+    site: &'s Site,
+    round: &Round,
+    expected: &mut BTreeSet<String>,
+) -> Result<Daemon<'s>, Error> {
     let (other, api) = Daemon::start_in(site, site.other_home())?;
     api.accept("drill.wait", &round.elsewhere)?;
     site.wait("another daemon takes the loops and runs what arrives", SOON, || {
@@ -152,9 +161,9 @@ fn meanwhile(site: &Site, round: &Round) -> Result<Vec<String>, Error> {
     let go = format!("go-{parked}");
     // Its job has ended to wait, and nobody has written that down yet.
     api.tell(GO, &go, parked)?;
+    expected.extend([round.elsewhere.clone(), go]);
     site.pass(PAST_LEASE);
-    other.stop()?;
-    Ok(vec![round.elsewhere.clone(), go])
+    Ok(other)
 }
 
 /// Lets everything come to its end and checks what became of it.
@@ -165,7 +174,8 @@ fn settle(site: &Site, api: &Api, round: &Round, expected: &mut BTreeSet<String>
         site.open_gate(delivery)?;
     }
     for delivery in round.running.iter().chain(&round.ending).chain(&round.launching) {
-        let run = site.wait("a run ends", SOON, || api.run_of(delivery).filter(has_ended))?;
+        let what = format!("the run of {delivery} ends");
+        let run = site.wait(&what, SOON, || api.run_of(delivery).filter(has_ended))?;
         check(run["state"] == "completed", || format!("{delivery} ended so: {run}"))?;
         let runs = api.runs_of(delivery)?.len();
         check(runs == 1, || format!("{delivery} has {runs} runs"))?;
