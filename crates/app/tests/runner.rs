@@ -18,4 +18,5 @@ mod runner {
     mod work;
     mod up;
     mod restart;
+    mod encrypted;
 }
