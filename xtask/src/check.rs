@@ -63,7 +63,7 @@ const PARTS: &[Part] = &[
     Part { name: "readme", needs: &[Component::Curl], on_failure: OnFailure::GoOn, run: readme },
     Part {
         name: "drills",
-        needs: &[Component::Npm, Component::Mount],
+        needs: &[Component::Postgres, Component::Npm, Component::Mount],
         on_failure: OnFailure::GoOn,
         run: |session| drill::run(&drill::Arguments::whole(&session.without)),
     },

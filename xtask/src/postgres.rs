@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::component;
@@ -41,12 +42,34 @@ const STOP_LIMIT: Duration = Duration::from_secs(30);
 const START_TRIES: usize = 3;
 /// How much of the server's log is shown when it does not start, in lines.
 const LOG_LINES: usize = 20;
+/// Servers that this process has made.
+static SERVERS: AtomicUsize = AtomicUsize::new(0);
+
+/// How a server is stopped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stop {
+    /// It ends its sessions and writes everything down.
+    InOrder,
+    /// It drops everything at once, as when it crashes, and recovers at its next start.
+    AtOnce,
+}
+
+impl Stop {
+    /// The signal that asks for it.
+    const fn signal(self) -> &'static str {
+        match self {
+            Self::InOrder => "-INT",
+            Self::AtOnce => "-QUIT",
+        }
+    }
+}
 
 /// A running server. Dropping it stops the server and removes its files.
 #[derive(Debug)]
 pub(crate) struct Server {
     folder: Folder,
     child: Child,
+    port: u16,
     url: String,
     tls_url: String,
 }
@@ -70,12 +93,12 @@ impl Server {
                     let url =
                         |role: &str| format!("postgresql://{role}:{password}@127.0.0.1:{port}/postgres");
                     let tls_url = format!("{}?sslmode=require", url(TLS_ROLE));
-                    let server = Self { url: url(ROLE), tls_url, folder, child };
+                    let server = Self { url: url(ROLE), tls_url, folder, child, port };
                     server.folder.create_tls_role(&programs, port, &password)?;
                     return Ok(server);
                 }
                 Err(why) => {
-                    stop(&mut child);
+                    stop(&mut child, Stop::InOrder);
                     reason = why;
                 }
             }
@@ -93,6 +116,32 @@ impl Server {
         (&self.tls_url, self.folder.authority())
     }
 
+    /// The address of a database that is made anew, and is empty.
+    pub(crate) fn fresh_database(&self, name: &str) -> Result<String, Error> {
+        let psql = component::postgres_programs()
+            .ok_or_else(|| Error::Postgres { reason: "its programs are not installed".to_owned() })?
+            .join("psql");
+        for statement in
+            [format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"), format!("CREATE DATABASE {name}")]
+        {
+            let mut command = machine::command(&psql);
+            command.args(["--no-psqlrc", "--quiet", "--command", &statement, &self.url]);
+            machine::read(command.env("PGOPTIONS", "-c client_min_messages=warning"))?;
+        }
+        let base = self.url.rsplit_once('/').map_or(self.url.as_str(), |(base, _database)| base);
+        Ok(format!("{base}/{name}"))
+    }
+
+    /// Stops the server and starts it again at the same address. It accepts connections when this returns.
+    pub(crate) fn restart(&mut self, how: Stop) -> Result<(), Error> {
+        stop(&mut self.child, how);
+        let programs = component::postgres_programs()
+            .ok_or_else(|| Error::Postgres { reason: "its programs are not installed".to_owned() })?;
+        self.child = self.folder.spawn(&programs, self.port)?;
+        let ready = self.folder.wait_until_ready(&programs, &mut self.child, self.port);
+        ready.map_err(|reason| Error::Postgres { reason })
+    }
+
     /// The same by its socket, the short way for whoever is on this machine.
     pub(crate) fn socket_url(&self) -> String {
         let folder = self.folder.path.to_string_lossy().replace('/', "%2F");
@@ -102,12 +151,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        stop(&mut self.child);
+        stop(&mut self.child, Stop::InOrder);
         self.folder.remove();
     }
 }
 
-/// The server's folder, named after this process.
+/// The server's folder, named after this process and numbered within it.
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
@@ -115,7 +164,8 @@ struct Folder {
 
 impl Folder {
     fn create() -> Result<Self, Error> {
-        let path = Path::new(PARENT).join(format!("{PREFIX}{}", process::id()));
+        let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let path = Path::new(PARENT).join(format!("{PREFIX}{}-{number}", process::id()));
         fs::DirBuilder::new().mode(0o700).create(&path).map_err(file_error("create", &path))?;
         let folder = Self { path };
         folder.give_to_server(&folder.path)?;
@@ -263,9 +313,9 @@ impl Folder {
     }
 }
 
-/// Asks the server to end its sessions and stop, and waits for it; then it is killed.
-fn stop(child: &mut Child) {
-    let asked = machine::succeeds(machine::command("kill").args(["-INT", &child.id().to_string()]));
+/// Asks the server to stop and waits for it; then it is killed.
+fn stop(child: &mut Child, how: Stop) {
+    let asked = machine::succeeds(machine::command("kill").args([how.signal(), &child.id().to_string()]));
     let stopped = asked && machine::until(STOP_LIMIT, || child.try_wait().ok().flatten()).is_some();
     if !stopped {
         child.kill().ok();
@@ -280,9 +330,10 @@ fn remove_left_over() {
         |owner: u32| machine::is_root() || fs::metadata("/proc/self").is_ok_and(|own| own.uid() == owner);
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(owner) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
             continue;
         };
+        let owner = rest.split_once('-').map_or(rest, |(owner, _number)| owner);
         let is_left_over = owner.parse::<u32>().is_ok() && !Path::new("/proc").join(owner).exists();
         if is_left_over && entry.metadata().is_ok_and(|folder| folder.is_dir() && is_mine(folder.uid())) {
             fs::remove_dir_all(entry.path()).ok();

@@ -19,4 +19,5 @@ mod runner {
     mod up;
     mod restart;
     mod encrypted;
+    mod past;
 }

@@ -16,10 +16,12 @@ mod lone;
 mod machine;
 mod node;
 mod page;
+mod past;
 mod postgres;
 mod raw;
 mod shell;
 mod startup;
+mod waits;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -124,6 +126,9 @@ async fn run() -> Result<bool, String> {
     }
     if arguments.wants("lone") {
         lone::run(&setting, &mut report).await;
+    }
+    if arguments.wants("wait") {
+        waits::run(&setting, &mut report).await;
     }
     if arguments.wants("http") {
         http::run(&setting, &mut report).await;
