@@ -21,12 +21,21 @@ use crate::machine::{self, file_error};
 /// The variable that holds the server's address for the tests, as a URL.
 pub(crate) const VARIABLE: &str = "OPEN_CONDUIT_TEST_POSTGRES";
 
+/// The variable that holds its address for a role that the server lets in encrypted and not otherwise.
+pub(crate) const TLS_VARIABLE: &str = "OPEN_CONDUIT_TEST_POSTGRES_TLS";
+/// The variable that names the file with the issuer of the server's certificate.
+pub(crate) const CA_VARIABLE: &str = "OPEN_CONDUIT_TEST_POSTGRES_CA";
+
 const PARENT: &str = "/var/tmp";
 const PREFIX: &str = "open-conduit-postgres-";
 /// Debian's user for the server, which this process becomes when it is root.
 const SERVER_USER: &str = "postgres";
 /// The database role of the tests.
 const ROLE: &str = "conduit";
+/// The role whose connections must be encrypted.
+const TLS_ROLE: &str = "conduit_tls";
+/// How long the server's certificate holds, in days. The server lives for minutes.
+const CERTIFICATE_DAYS: &str = "2";
 const START_LIMIT: Duration = Duration::from_mins(1);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 /// Between finding a free port and taking it somebody else can; so it is tried again.
@@ -62,6 +71,7 @@ pub(crate) struct Server {
     child: Child,
     port: u16,
     url: String,
+    tls_url: String,
 }
 
 impl Server {
@@ -73,14 +83,19 @@ impl Server {
         let folder = Folder::create()?;
         let password = password()?;
         folder.initialize(&programs, &password)?;
+        folder.certify()?;
         let mut reason = String::new();
         for _ in 0..START_TRIES {
             let port = free_port()?;
             let mut child = folder.spawn(&programs, port)?;
             match folder.wait_until_ready(&programs, &mut child, port) {
                 Ok(()) => {
-                    let url = format!("postgresql://{ROLE}:{password}@127.0.0.1:{port}/postgres");
-                    return Ok(Self { folder, child, port, url });
+                    let url =
+                        |role: &str| format!("postgresql://{role}:{password}@127.0.0.1:{port}/postgres");
+                    let tls_url = format!("{}?sslmode=require", url(TLS_ROLE));
+                    let server = Self { url: url(ROLE), tls_url, folder, child, port };
+                    server.folder.create_tls_role(&programs, port, &password)?;
+                    return Ok(server);
                 }
                 Err(why) => {
                     stop(&mut child, Stop::InOrder);
@@ -94,6 +109,11 @@ impl Server {
     /// Where the server listens, with the role and its password.
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The same for the role whose connections must be encrypted, and the file that says whom to trust.
+    pub(crate) fn tls(&self) -> (&str, PathBuf) {
+        (&self.tls_url, self.folder.authority())
     }
 
     /// The address of a database that is made anew, and is empty.
@@ -200,6 +220,54 @@ impl Folder {
         Ok(())
     }
 
+    /// The certificate of the authority that the server's own is signed by.
+    fn authority(&self) -> PathBuf {
+        self.path.join("ca.pem")
+    }
+
+    /// Makes an authority, and a certificate for the loopback address that it signs. openssl comes along with
+    /// Debian's package of the server.
+    fn certify(&self) -> Result<(), Error> {
+        let openssl = || {
+            let mut command = self.as_server_user();
+            command.arg("openssl");
+            command
+        };
+        let new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+        machine::read(
+            openssl()
+                .args(["req", "-x509", "-days", CERTIFICATE_DAYS, "-subj", "/CN=Open Conduit tests"])
+                .args(new)
+                .args(["-keyout", "ca.key", "-out", "ca.pem"]),
+        )?;
+        machine::read(
+            openssl()
+                .args(["req", "-x509", "-days", CERTIFICATE_DAYS, "-subj", "/CN=127.0.0.1"])
+                .args(["-CA", "ca.pem", "-CAkey", "ca.key", "-addext", "subjectAltName=IP:127.0.0.1"])
+                .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+                .args(new)
+                .args(["-keyout", "server.key", "-out", "server.pem"]),
+        )?;
+        // Before the lines that let everybody in.
+        let rules = self.data().join("pg_hba.conf");
+        let others = fs::read_to_string(&rules).map_err(file_error("read", &rules))?;
+        let own = format!("hostnossl all {TLS_ROLE} 127.0.0.1/32 reject\n");
+        fs::write(&rules, own + &others).map_err(file_error("write", &rules))
+    }
+
+    fn create_tls_role(&self, programs: &Path, port: u16, password: &str) -> Result<(), Error> {
+        let statement = format!("CREATE ROLE {TLS_ROLE} SUPERUSER LOGIN PASSWORD '{password}'");
+        machine::read(
+            self.as_server_user()
+                .arg(programs.join("psql"))
+                .args(["--quiet", "--no-psqlrc", "--set", "ON_ERROR_STOP=1", "--username", ROLE])
+                .args(["--port", &port.to_string(), "--dbname", "postgres", "--host"])
+                .arg(&self.path)
+                .args(["--command", &statement]),
+        )?;
+        Ok(())
+    }
+
     fn spawn(&self, programs: &Path, port: u16) -> Result<Child, Error> {
         let log = File::create(self.log()).map_err(file_error("create", &self.log()))?;
         let errors = log.try_clone().map_err(file_error("open", &self.log()))?;
@@ -210,7 +278,8 @@ impl Folder {
             .arg(self.data())
             .args(["-p", &port.to_string(), "-h", "127.0.0.1", "-k"])
             .arg(&self.path)
-            .args(["-c", "fsync=on", "-c", "max_connections=200"])
+            .args(["-c", "fsync=on", "-c", "max_connections=200", "-c", "ssl=on"])
+            .args(["-c", "ssl_cert_file=../server.pem", "-c", "ssl_key_file=../server.key"])
             .stdout(log)
             .stderr(errors);
         command.spawn().map_err(|source| machine::start_error(&command, source))
