@@ -15,6 +15,7 @@ mod runner {
     mod causal;
     mod complete;
     mod control;
+    mod counted;
     mod crash;
     mod crowd;
     mod gate;
@@ -28,6 +29,7 @@ mod runner {
     mod successor;
     mod poison;
     mod room;
+    mod rung;
     mod shuffle;
     mod wait;
     mod wake;
