@@ -41,6 +41,17 @@ impl<'a> Table<'a> {
         Some(Self::open(self.path(key), self.get(key)?, known, problems))
     }
 
+    /// The tables of a list of tables. Empty when it is left out.
+    pub fn tables(&self, key: &str, known: &[&str], problems: &mut Vec<ConfigProblem>) -> Vec<Self> {
+        let Some(value) = self.get(key) else { return Vec::new() };
+        let Some(list) = value.as_array() else {
+            problems.push(ConfigProblem::at(self.path(key), "must be a list of tables"));
+            return Vec::new();
+        };
+        let path = |index: usize| format!("{}[{index}]", self.path(key));
+        list.iter().enumerate().map(|(index, item)| Self::open(path(index), item, known, problems)).collect()
+    }
+
     /// The path of `key`, as a [`ConfigProblem`] has it.
     pub fn path(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
@@ -77,6 +88,26 @@ impl<'a> Table<'a> {
             return None;
         }
         Some(text)
+    }
+
+    /// The whole number of `key` within its bounds, when it is there.
+    pub fn number(&self, key: &str, min: u32, max: u32, problems: &mut Vec<ConfigProblem>) -> Option<u32> {
+        let number = self.get(key)?.as_u64().and_then(|number| u32::try_from(number).ok());
+        let number = number.filter(|number| (min..=max).contains(number));
+        if number.is_none() {
+            let message = format!("must be a whole number from {min} to {max}");
+            problems.push(ConfigProblem::at(self.path(key), message));
+        }
+        number
+    }
+
+    /// The truth of `key`; false when it is left out.
+    pub fn flag(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> bool {
+        let Some(value) = self.get(key) else { return false };
+        value.as_bool().unwrap_or_else(|| {
+            problems.push(ConfigProblem::at(self.path(key), "must be true or false"));
+            false
+        })
     }
 
     /// The validated text of `key`, when it is there.
@@ -191,6 +222,29 @@ mod tests {
             [
                 "`typs`: is not known; did you mean `types`?",
                 "`zzz`: is not known; there are `types`, `sources`",
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_flags_and_tables_say_where_they_are_wrong() {
+        let mut problems = Vec::new();
+        let config = json!({ "n": 61, "f": "yes", "l": [{ "a": 1 }, { "b": 2 }, 3], "t": {} });
+        let table = Table::root(&config, &["n", "f", "l", "t"], &mut problems);
+        assert_eq!(table.number("n", 1, 60, &mut problems), None);
+        assert_eq!(table.number("n", 1, 61, &mut problems), Some(61));
+        assert!(!table.flag("f", &mut problems));
+        assert_eq!(table.tables("l", &["a"], &mut problems).len(), 3);
+        assert!(table.tables("t", &[], &mut problems).is_empty());
+        let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "`n`: must be a whole number from 1 to 60",
+                "`f`: must be true or false",
+                "`l[1].b`: is not known; there are `a`",
+                "`l[2]`: must be a table",
+                "`t`: must be a list of tables",
             ]
         );
     }

@@ -3,4 +3,7 @@
 mod runner {
     mod vectors;
     mod scan;
+    mod firings;
+    mod paths;
+    mod cases;
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 const CRON: &str = include_str!("../vectors/cron_vectors.json");
 const FUZZ: &str = include_str!("../vectors/cron_fuzz.jsonl");
 
-pub(crate) fn text<'a>(row: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or_else(|| panic!("{key} of {row}"))
 }
 
@@ -17,11 +17,11 @@ fn texts(row: &Value, key: &str) -> Vec<String> {
     row[key].as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
 }
 
-pub(crate) fn at(text: &str) -> Timestamp {
+pub(super) fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-pub(crate) fn groups() -> Value {
+pub(super) fn groups() -> Value {
     serde_json::from_str(CRON).unwrap()
 }
 
