@@ -55,6 +55,16 @@ impl Cron {
     pub fn as_str(&self) -> &str {
         &self.text
     }
+
+    /// Whether a day has to match both day fields.
+    pub(crate) const fn needs_both_days(&self) -> bool {
+        self.fields.both
+    }
+
+    /// Whether each of the two day fields holds every day.
+    pub(crate) const fn has_every_day(&self) -> bool {
+        self.fields.days == u32::MAX << 1 && self.fields.weekdays == 0x7f
+    }
 }
 
 impl PartialEq for Cron {

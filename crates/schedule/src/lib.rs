@@ -17,3 +17,4 @@ pub mod trigger;
 pub mod firing;
 pub mod route;
 pub mod ended;
+pub mod crontab;
