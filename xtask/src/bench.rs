@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     /// How long each rate is measured
     #[arg(long, value_name = "SECONDS", default_value_t = 4)]
     seconds: u64,
+    /// Print what a cycle says to the store, statement by statement
+    #[arg(long)]
+    statements: bool,
     /// Where the databases are made; it must be on a disk
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
@@ -47,6 +50,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     command.args(["--seconds", &arguments.seconds.to_string()]);
     for part in &arguments.only {
         command.args(["--only", part]);
+    }
+    if arguments.statements {
+        command.arg("--statements");
     }
     if let Some(json) = &arguments.json {
         // Cargo runs a benchmark in its package's folder.

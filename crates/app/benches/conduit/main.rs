@@ -34,6 +34,7 @@ struct Arguments {
     seconds: u64,
     directory: PathBuf,
     without_postgres: bool,
+    statements: bool,
 }
 
 impl Arguments {
@@ -44,6 +45,7 @@ impl Arguments {
             seconds: 4,
             directory: PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
             without_postgres: false,
+            statements: false,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -56,6 +58,7 @@ impl Arguments {
                 }
                 "--dir" => arguments.directory = value()?.into(),
                 "--without" if value()? == "postgres" => arguments.without_postgres = true,
+                "--statements" => arguments.statements = true,
                 // Cargo says this to every benchmark.
                 "--bench" => {}
                 other => return Err(format!("unknown argument {other}; see docs/performance.md")),
@@ -73,6 +76,8 @@ impl Arguments {
 struct Setting {
     directory: PathBuf,
     seconds: Duration,
+    /// Whether to print what a cycle says to the store, statement by statement.
+    statements: bool,
 }
 
 impl Setting {
@@ -103,7 +108,11 @@ async fn main() -> ExitCode {
 async fn run() -> Result<bool, String> {
     let arguments = Arguments::read()?;
     let directory = arguments.directory.join(format!("bench-{}", std::process::id()));
-    let setting = Setting { directory, seconds: Duration::from_secs(arguments.seconds) };
+    let setting = Setting {
+        directory,
+        seconds: Duration::from_secs(arguments.seconds),
+        statements: arguments.statements,
+    };
     std::fs::create_dir_all(&setting.directory).map_err(|error| error.to_string())?;
     let mut report = Report::default();
     machine::describe(&setting, &mut report)?;
