@@ -6,4 +6,5 @@ mod runner {
     mod firings;
     mod paths;
     mod cases;
+    mod speed;
 }
