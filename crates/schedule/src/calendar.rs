@@ -63,14 +63,22 @@ pub(crate) const fn date(day: i64) -> (Month, u32) {
     let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + (month <= 2) as i64;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a month and a day of one are small")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a month and a day of one are small"
+    )]
     let (month, day_of_month) = (month as u32, day_of_month as u32);
     (Month { year, month }, day_of_month)
 }
 
 /// The weekday of a day number; 0 is Sunday.
 pub(crate) const fn weekday(day: i64) -> u32 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a remainder of seven is small")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a remainder of seven is small"
+    )]
     let weekday = (day + 4).rem_euclid(7) as u32;
     weekday
 }

@@ -9,14 +9,12 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use line::{Line, Schedule};
 use serde::Serialize;
+pub use write::{toml, value};
 
 use crate::job::{JOBS_MAX, JobName, NAME_BYTES_MAX};
 use crate::zone::Zone;
-
-pub use write::{toml, value};
-
-use line::{Line, Schedule};
 
 /// Whose crontab it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +109,8 @@ impl Reading {
             }
             "SHELL" => self.shell = Some(value).filter(|shell| shell != "/bin/sh"),
             "MAILTO" | "MAILFROM" => {
-                let reason = format!("`{name}` has no equal; a run keeps its output, and `runs log` shows it");
+                let reason =
+                    format!("`{name}` has no equal; a run keeps its output, and `runs log` shows it");
                 self.leave_out(number, reason);
             }
             "RANDOM_DELAY" | "CRON_WITHIN" | "START_HOURS_RANGE" => {
@@ -151,13 +150,16 @@ impl Reading {
         let stem = file.split('.').next().unwrap_or_default();
         let letters = stem.chars().map(|letter| letter.to_ascii_lowercase());
         let slug: String = letters
-            .filter(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || matches!(letter, '_' | '-'))
+            .filter(|letter| {
+                letter.is_ascii_lowercase() || letter.is_ascii_digit() || matches!(letter, '_' | '-')
+            })
             .skip_while(|letter| !letter.is_ascii_lowercase())
             .take(NAME_BYTES_MAX - 8)
             .collect();
         let base = if slug.is_empty() { format!("line-{number}") } else { slug };
         let numbered = (2..).map(|n| format!("{base}-{n}"));
-        let mut free = std::iter::once(base.clone()).chain(numbered).filter_map(|text| JobName::new(&text).ok());
+        let mut free =
+            std::iter::once(base.clone()).chain(numbered).filter_map(|text| JobName::new(&text).ok());
         let name = free.find(|name| !self.names.contains(name)).expect("there are more numbers than jobs");
         self.names.insert(name.clone());
         name

@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn a_job_wait_is_for_its_key_and_every_end() {
-        let (here, there, closed) = (ScopeName::known("eng"), ScopeName::known("ops"), ScopeName::known("hr"));
+        let (here, there, closed) =
+            (ScopeName::known("eng"), ScopeName::known("ops"), ScopeName::known("hr"));
         let (eng, ops) = ([entry("schedule/eng", "backup")], [entry("schedule/ops", "deploy")]);
         let twice = [entry("schedule/a", "x"), entry("schedule/b", "x")];
         let known = [
@@ -223,7 +224,10 @@ mod tests {
         ];
         let ask = |condition: &str| target(condition, &here, &[ScopeName::known("ops")], &known);
         let found = ask("job:backup").unwrap();
-        assert_eq!((found.key.source.as_str(), found.key.external_id.as_str()), ("schedule/eng", "job/backup"));
+        assert_eq!(
+            (found.key.source.as_str(), found.key.external_id.as_str()),
+            ("schedule/eng", "job/backup")
+        );
         let types: Vec<&str> = found.types.iter().map(extension::EventType::as_str).collect();
         let ends = ["completed", "failed", "cancelled", "handoff"].map(|end| format!("schedule.run.{end}"));
         assert_eq!(types, ends);

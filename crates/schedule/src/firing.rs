@@ -152,7 +152,8 @@ fn fire_slot(armed: &Armed, pattern: &Pattern, zone: &Zone, now: Timestamp) -> F
     let latest = pattern.latest(zone, now);
     let new = latest.filter(|slot| !has_name(stored.last.as_ref(), *slot, zone));
     let runs = new.filter(|slot| stored.catch_up.reaches(slot.at, now));
-    let last = runs.map(|slot| LastSlot { at: slot.at, name: slot.name(zone) }).or_else(|| stored.last.clone());
+    let last =
+        runs.map(|slot| LastSlot { at: slot.at, name: slot.name(zone) }).or_else(|| stored.last.clone());
     let due_at = next_other(pattern, zone, last.as_ref(), now);
     let missed = missed(armed, pattern, zone, new, runs.is_some());
     let after = Stored { last, ..stored.clone() };
@@ -197,7 +198,8 @@ fn missed(armed: &Armed, pattern: &Pattern, zone: &Zone, new: Option<Slot>, runs
         older.last = pattern.latest(zone, until).map_or_else(|| older.last.clone(), occurrence);
     }
     let first = occurrence(new);
-    let late = (!runs).then(|| Missed { reason: MissedReason::TooLate, last: first.clone(), first, count: 1 });
+    let late =
+        (!runs).then(|| Missed { reason: MissedReason::TooLate, last: first.clone(), first, count: 1 });
     older.into_iter().chain(late).collect()
 }
 
@@ -267,7 +269,8 @@ pub fn ensure(armed: Option<&Armed>, wanted: Wanted<'_>, now: Timestamp) -> Ensu
     let stored = Stored { timing: timing.clone(), catch_up, last: armed.stored.last.clone() };
     if armed.stored.timing != *timing {
         let due_at = edited(&stored, now);
-        return due_at.map_or(Ensured::Disarm, |due_at| Ensured::Arm(Armed { stored, due_at }, ArmReason::Edited));
+        return due_at
+            .map_or(Ensured::Disarm, |due_at| Ensured::Arm(Armed { stored, due_at }, ArmReason::Edited));
     }
     let earlier = repaired(armed, now);
     let due_at = earlier.unwrap_or(armed.due_at);

@@ -59,7 +59,8 @@ impl JobName {
     /// # Errors
     /// [`JobNameError`].
     pub fn new(text: &str) -> Result<Self, JobNameError> {
-        let rest = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
+        let rest =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
         let is_name = text.len() <= NAME_BYTES_MAX
             && text.bytes().next().is_some_and(|first| first.is_ascii_lowercase())
             && text.bytes().all(rest);
@@ -104,7 +105,9 @@ impl From<JobName> for String {
 
 /// The text is no name of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("must be a lower-case letter, then lower-case letters, digits, `_` and `-`, {NAME_BYTES_MAX} at most")]
+#[error(
+    "must be a lower-case letter, then lower-case letters, digits, `_` and `-`, {NAME_BYTES_MAX} at most"
+)]
 pub struct JobNameError;
 
 /// A `schedule` entry.
@@ -123,7 +126,11 @@ impl Entry {
     ///
     /// # Errors
     /// Every problem, each with its path. No value is repeated.
-    pub fn read(config: &Value, scope: &ScopeName, secret_names: &[String]) -> Result<Self, Vec<ConfigProblem>> {
+    pub fn read(
+        config: &Value,
+        scope: &ScopeName,
+        secret_names: &[String],
+    ) -> Result<Self, Vec<ConfigProblem>> {
         read::entry(config, scope, secret_names)
     }
 

@@ -122,7 +122,8 @@ mod tests {
     use crate::trigger::TriggerKind::{self, Event, Manual, Timer, Webhook};
 
     fn entry() -> Entry {
-        let config = json!({ "namespace": "schedule/t", "jobs": [{ "name": "report" }, { "name": "backup" }] });
+        let config =
+            json!({ "namespace": "schedule/t", "jobs": [{ "name": "report" }, { "name": "backup" }] });
         Entry::read(&config, &ScopeName::known("t"), &[]).unwrap()
     }
 
@@ -136,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_trigger_leads_to_the_standing_work_of_its_job() {
-        let Some(Match::Attach { keys, kind, lifecycle, .. }) = wants(json!({}), "schedule.slot", "schedule/t", REPORT)
+        let Some(Match::Attach { keys, kind, lifecycle, .. }) =
+            wants(json!({}), "schedule.slot", "schedule/t", REPORT)
         else {
             panic!("it matches");
         };

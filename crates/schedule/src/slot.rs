@@ -84,7 +84,8 @@ impl Pattern {
             Self::Cron(cron) => cron.last_until(from),
             Self::Daily(minutes) => {
                 let (day, minute) = (from.div_euclid(DAY_MINUTES), from.rem_euclid(DAY_MINUTES));
-                let of_day = minutes.iter().rev().map(|minute| i64::from(*minute)).find(|found| *found <= minute);
+                let of_day =
+                    minutes.iter().rev().map(|minute| i64::from(*minute)).find(|found| *found <= minute);
                 match of_day {
                     Some(found) => Some(day * DAY_MINUTES + found),
                     None => minutes.last().map(|last| (day - 1) * DAY_MINUTES + i64::from(*last)),
@@ -98,7 +99,14 @@ impl Pattern {
         let stretch = zone.stretch_at(after.as_seconds());
         let second = after.as_seconds().clamp(stretch.start, stretch.end);
         let minute = (second + stretch.offset).div_euclid(60) + 1;
-        Slots { pattern: self, zone, stretch, minute, far: second.saturating_add(FAR), today: Today::default() }
+        Slots {
+            pattern: self,
+            zone,
+            stretch,
+            minute,
+            far: second.saturating_add(FAR),
+            today: Today::default(),
+        }
     }
 
     /// Its first slot in a zone strictly after a moment; none when there is none for 20 years.

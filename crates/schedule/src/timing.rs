@@ -143,9 +143,7 @@ impl From<Timing> for Written {
     fn from(timing: Timing) -> Self {
         match timing {
             Timing::Every(minutes) => Self { every_minutes: Some(minutes), ..Self::default() },
-            Timing::Slots(Pattern::Daily(minutes), _utc) => {
-                Self { at: clocks(&minutes), ..Self::default() }
-            }
+            Timing::Slots(Pattern::Daily(minutes), _utc) => Self { at: clocks(&minutes), ..Self::default() },
             Timing::Slots(Pattern::Cron(cron), zone) => Self {
                 cron: Some(cron.as_str().to_owned()),
                 time_zone: Some(zone.name().to_owned()),

@@ -14,6 +14,7 @@ mod render;
 mod tests;
 
 use extension::{DeliveryId, EventId, EventType, SourceName, Timestamp};
+pub use render::{FILES_MAX, WEBHOOK_BYTES_MAX, render};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -21,8 +22,6 @@ use crate::delivery::Delivery;
 use crate::job::JobName;
 use crate::slot::{Pattern, Slot, SlotName};
 use crate::timing::Timing;
-
-pub use render::{FILES_MAX, WEBHOOK_BYTES_MAX, render};
 
 /// The type of a slot.
 pub const SLOT: &str = "schedule.slot";
@@ -199,7 +198,9 @@ pub fn slot_delivery(job: &JobName, at: Timestamp) -> DeliveryId {
 pub fn webhook_delivery(job: &JobName, sender_id: Option<&str>, fresh: EventId) -> DeliveryId {
     let given = sender_id.filter(|id| id.len() <= SENDER_ID_BYTES_MAX);
     let given = given.and_then(|id| DeliveryId::new(format!("webhook/{job}/{id}")).ok());
-    given.filter(|_id| sender_id != Some("")).unwrap_or_else(|| DeliveryId::known(&format!("webhook/{job}/{fresh}")))
+    given
+        .filter(|_id| sender_id != Some(""))
+        .unwrap_or_else(|| DeliveryId::known(&format!("webhook/{job}/{fresh}")))
 }
 
 /// The identity of what a delivery of the code host starts.

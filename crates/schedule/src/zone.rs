@@ -175,7 +175,9 @@ mod tests {
 
     #[test]
     fn a_name_that_means_no_place_is_refused() {
-        for name in ["localtime", "posixrules", "Factory", "Etc/Unknown", "Local", " UTC", "UTC+2", "../etc/passwd"] {
+        for name in
+            ["localtime", "posixrules", "Factory", "Etc/Unknown", "Local", " UTC", "UTC+2", "../etc/passwd"]
+        {
             assert!(Zone::named(name).is_err(), "{name}");
         }
     }
@@ -183,7 +185,11 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_the_nearest() {
         let said = |name| Zone::named(name).unwrap_err().to_string();
-        assert!(said("Europe/Lodnon").ends_with("did you mean `Europe/London`?"), "{}", said("Europe/Lodnon"));
+        assert!(
+            said("Europe/Lodnon").ends_with("did you mean `Europe/London`?"),
+            "{}",
+            said("Europe/Lodnon")
+        );
         assert!(said("europe/london").ends_with("did you mean `Europe/London`?"));
         assert!(!said("hunter2").contains("hunter2"));
         assert!(!said("hunter2").contains("did you mean"));

@@ -39,7 +39,13 @@ pub(crate) fn run(setting: &Setting, report: &mut Report) {
         }
         count
     });
-    report.add("cron: slots of the plain examples, in a row", together, "/s", None, Goal::AtLeast(1_000_000.0));
+    report.add(
+        "cron: slots of the plain examples, in a row",
+        together,
+        "/s",
+        None,
+        Goal::AtLeast(1_000_000.0),
+    );
     report.note("cron: slots of the plain examples, one by one", alone, "/s");
 
     let never: Vec<_> = rows.iter().filter(|row| row["group"] == "never").map(example).collect();

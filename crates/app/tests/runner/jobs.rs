@@ -59,7 +59,8 @@ jobs = [
 
 fn push(name: &str, files: &[&str]) -> String {
     let commit = json!({ "added": [], "removed": [], "modified": files });
-    json!({ "ref": name, "after": "abc", "created": false, "deleted": false, "commits": [commit] }).to_string()
+    json!({ "ref": name, "after": "abc", "created": false, "deleted": false, "commits": [commit] })
+        .to_string()
 }
 
 fn matched(home: &Home, words: &[&str], payload: &str) -> Value {
@@ -85,7 +86,8 @@ fn match_says_whether_a_delivery_starts_a_job_and_why() {
     let issue = matched(&home, &["post", "--event", "issues"], r#"{"action":"opened"}"#);
     assert_eq!(issue["reason"], "`issues.opened` is none of `on.events`");
 
-    let ended = json!({ "conclusion": "failure", "head_sha": "abc", "head_branch": "main", "pull_requests": [] });
+    let ended =
+        json!({ "conclusion": "failure", "head_sha": "abc", "head_branch": "main", "pull_requests": [] });
     let suite = json!({ "action": "completed", "check_suite": ended }).to_string();
     let red = ["red", "--event", "check_suite"];
     assert_eq!(matched(&home, &red, &suite)["match"], false, "a check names no branch that can be trusted");
@@ -127,7 +129,9 @@ fn import_writes_what_it_can_and_says_what_it_cannot() {
     let words = ["import", "crontab", file.to_str().unwrap(), "--time-zone", "Europe/Berlin"];
     let ran = home.run(&words).code(0);
     assert!(ran.err.contains("Line 3 is not translated: `@reboot` is no time"), "{}", ran.err);
-    assert!(ran.out.starts_with("# 1 job, read in Europe/Berlin where the crontab names no zone; 2 lines are"));
+    assert!(
+        ran.out.starts_with("# 1 job, read in Europe/Berlin where the crontab names no zone; 2 lines are")
+    );
     assert!(ran.out.contains("# Line 1 is not translated"), "{}", ran.out);
     let config = format!("[[scopes]]\nname = \"main\"\n\n{}", ran.out);
     home.configure(&config);

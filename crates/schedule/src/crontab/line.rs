@@ -111,7 +111,8 @@ fn without_seven(field: &str) -> Result<String, String> {
             found.filter(|day| *day <= 7).ok_or("has a day of the week that is none")
         };
         let (first, last) = (number(first)?, number(last)?);
-        let step = step.parse::<usize>().ok().filter(|step| *step > 0).ok_or("has a step that is no number")?;
+        let step =
+            step.parse::<usize>().ok().filter(|step| *step > 0).ok_or("has a step that is no number")?;
         if first > last {
             return Err("has days of the week that end before they begin".to_owned());
         }
@@ -135,7 +136,11 @@ fn command(text: &str) -> Result<String, String> {
     while let Some(letter) = letters.next() {
         match letter {
             '\\' if letters.next_if_eq(&'%').is_some() => command.push('%'),
-            '%' => return Err("has a `%`, which gives its command an input; write that into a script".to_owned()),
+            '%' => {
+                return Err(
+                    "has a `%`, which gives its command an input; write that into a script".to_owned()
+                );
+            }
             other if other.is_control() && other != '\t' => {
                 return Err("has a control character in its command".to_owned());
             }

@@ -84,7 +84,8 @@ fn what_has_no_equal_is_told_by_its_line_and_not_repeated() {
 
 #[test]
 fn a_system_crontab_names_a_user() {
-    let imported = import("17 * * * * root run-parts /etc/cron.hourly\n@daily root\n", Form::System, &Zone::utc());
+    let imported =
+        import("17 * * * * root run-parts /etc/cron.hourly\n@daily root\n", Form::System, &Zone::utc());
     assert_eq!(jobs(&imported)[0][3], "run-parts /etc/cron.hourly");
     assert!(imported.notes[0].reason.contains("user of the daemon"));
     assert_eq!(imported.untranslated[0].line, 2);

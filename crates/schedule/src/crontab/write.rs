@@ -67,7 +67,8 @@ pub fn toml(imported: &Imported, scope: &ScopeName) -> String {
         for item in items.as_array().expect("each of its parts is a list") {
             add(&mut text, format_args!("[[scopes.{list}]]\n"));
             let table = item.as_object().expect("a part is an object");
-            for (key, value) in table.iter().filter(|(key, _value)| list != "extensions" || *key != "config") {
+            for (key, value) in table.iter().filter(|(key, _value)| list != "extensions" || *key != "config")
+            {
                 add(&mut text, format_args!("{key} = {}\n", inline(value)));
             }
             if list == "extensions" {
@@ -81,7 +82,13 @@ pub fn toml(imported: &Imported, scope: &ScopeName) -> String {
 
 /// The entry's own part, a job on each line.
 fn entry(config: &Value, text: &mut String) {
-    add(text, format_args!("\n[scopes.extensions.config]\nnamespace = {}\njobs = [\n", inline(&config["namespace"])));
+    add(
+        text,
+        format_args!(
+            "\n[scopes.extensions.config]\nnamespace = {}\njobs = [\n",
+            inline(&config["namespace"])
+        ),
+    );
     for job in config["jobs"].as_array().into_iter().flatten() {
         add(text, format_args!("  {},\n", inline(job)));
     }

@@ -3,8 +3,8 @@
 use extension::Timestamp;
 
 use super::{
-    ArmReason, Armed, Ensured, Fired, Firing, LastSlot, MISSED_COUNTED_MAX, MissedReason, ScopeState, Stored, Wanted,
-    ensure, fire,
+    ArmReason, Armed, Ensured, Fired, Firing, LastSlot, MISSED_COUNTED_MAX, MissedReason, ScopeState, Stored,
+    Wanted, ensure, fire,
 };
 use crate::cron::Cron;
 use crate::slot::Pattern;
@@ -160,8 +160,16 @@ fn an_edited_timing_is_armed_anew() {
     assert_eq!(to(&Timing::Every(5)), "2026-06-01T09:30:00Z");
     assert_eq!(to(&cron("15 9 * * *", "")), "2026-06-01T09:15:00Z", "its latest slot runs once");
     assert_eq!(to(&cron("30 3 * * *", "")), "2026-06-02T03:30:00Z", "exactly six hours is too late");
-    assert_eq!(to(&cron("0 9 * * 1", "")), "2026-06-08T09:00:00Z", "the slot that ran last does not run again");
-    assert_eq!(to(&cron("0 10 * * *", "Europe/London")), "2026-06-02T09:00:00Z", "nor does its moment by another name");
+    assert_eq!(
+        to(&cron("0 9 * * 1", "")),
+        "2026-06-08T09:00:00Z",
+        "the slot that ran last does not run again"
+    );
+    assert_eq!(
+        to(&cron("0 10 * * *", "Europe/London")),
+        "2026-06-02T09:00:00Z",
+        "nor does its moment by another name"
+    );
     let never = cron("0 0 31 2 *", "");
     assert_eq!(ensure(Some(&job), wanted(&never), now), Ensured::Disarm);
     assert_eq!(ensure(None, wanted(&never), now), Ensured::Keep);
@@ -194,7 +202,8 @@ fn a_removed_job_loses_its_timer_and_a_disabled_scope_keeps_it() {
 
 #[test]
 fn what_is_stored_is_read_again() {
-    let job = armed(&cron("0 9 * * *", "Europe/London"), Some("2026-06-01T08:00:00Z"), "2026-06-02T08:00:00Z");
+    let job =
+        armed(&cron("0 9 * * *", "Europe/London"), Some("2026-06-01T08:00:00Z"), "2026-06-02T08:00:00Z");
     let text = serde_json::to_string(&job.stored).unwrap();
     assert_eq!(serde_json::from_str::<Stored>(&text).unwrap(), job.stored, "{text}");
 }

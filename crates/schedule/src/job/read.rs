@@ -36,14 +36,20 @@ pub(super) fn entry(config: &Value, scope: &ScopeName, secret_names: &[String]) 
     };
     let tables = table.tables("jobs", JOB_KEYS, &mut problems);
     if tables.len() > JOBS_MAX {
-        problems.push(ConfigProblem::at("jobs", format!("must have at most {JOBS_MAX} jobs; use a second entry")));
+        problems.push(ConfigProblem::at(
+            "jobs",
+            format!("must have at most {JOBS_MAX} jobs; use a second entry"),
+        ));
     }
     let mut names = BTreeSet::new();
     let mut jobs = Vec::with_capacity(tables.len());
     for table in &tables {
         let Some(job) = job(table, &mut problems) else { continue };
         if !names.insert(job.name.clone()) {
-            problems.push(ConfigProblem::at(table.path("name"), "is the name of an earlier job; each needs its own"));
+            problems.push(ConfigProblem::at(
+                table.path("name"),
+                "is the name of an earlier job; each needs its own",
+            ));
         }
         if job.on.webhook && table_lacks_secret(config) {
             let message = "needs the entry's `webhook_secret`, which signs the job's URL";
@@ -175,7 +181,8 @@ fn event(path: String, text: &str, problems: &mut Problems) -> Option<EventRule>
     };
     let (event, action) = text.split_once('.').map_or((text, None), |(event, action)| (event, Some(action)));
     if !is_word(event) || !action.is_none_or(is_word) {
-        let message = "must be the name of an event, such as `push`, or with an action, such as `release.published`";
+        let message =
+            "must be the name of an event, such as `push`, or with an action, such as `release.published`";
         problems.push(ConfigProblem::at(path, message));
         return None;
     }
@@ -185,21 +192,26 @@ fn event(path: String, text: &str, problems: &mut Problems) -> Option<EventRule>
 fn rules(table: &Table<'_>, key: &str, problems: &mut Problems) -> Option<Rules> {
     let texts = table.texts(key, problems);
     if texts.len() > PATTERNS_MAX {
-        problems.push(ConfigProblem::at(table.path(key), format!("must have at most {PATTERNS_MAX} patterns")));
+        problems
+            .push(ConfigProblem::at(table.path(key), format!("must have at most {PATTERNS_MAX} patterns")));
     }
     if texts.is_empty() {
         return None;
     }
     match Globs::parse(texts.iter().map(|(_path, text)| *text)) {
         Ok(globs) if globs.only_takes_back() => {
-            let message = "takes nothing: every pattern begins with `!`; put one before them that takes, such as `**`";
+            let message =
+                "takes nothing: every pattern begins with `!`; put one before them that takes, such as `**`";
             problems.push(ConfigProblem::at(table.path(key), message));
             None
         }
-        Ok(globs) => Some(Rules { globs, texts: texts.iter().map(|(_path, text)| (*text).to_owned()).collect() }),
+        Ok(globs) => {
+            Some(Rules { globs, texts: texts.iter().map(|(_path, text)| (*text).to_owned()).collect() })
+        }
         Err(found) => {
             let at = |place: usize| texts.get(place).map(|(path, _text)| path.clone()).unwrap_or_default();
-            let found = found.into_iter().map(|(place, error)| ConfigProblem::at(at(place), error.to_string()));
+            let found =
+                found.into_iter().map(|(place, error)| ConfigProblem::at(at(place), error.to_string()));
             problems.extend(found);
             None
         }

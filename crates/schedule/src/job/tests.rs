@@ -97,8 +97,12 @@ fn everything_that_is_wrong_is_told_at_once_and_no_value_with_it() {
 #[test]
 fn a_job_has_one_kind_of_time() {
     let said = refused(json!({ "name": "a", "every_minutes": 5, "at": ["05:17"], "cron": "* * * * *" }));
-    assert_eq!(said, ["`jobs[0].at`: excludes `every_minutes`; a job has one of `every_minutes`, `at` and `cron`"]);
-    let said = refused(json!({ "name": "a", "every_minutes": 5, "time_zone": "Europe/London", "catch_up": "1h" }));
+    assert_eq!(
+        said,
+        ["`jobs[0].at`: excludes `every_minutes`; a job has one of `every_minutes`, `at` and `cron`"]
+    );
+    let said =
+        refused(json!({ "name": "a", "every_minutes": 5, "time_zone": "Europe/London", "catch_up": "1h" }));
     assert!(said[0].contains("is for `cron` only") && said[1].contains("is for `at` and `cron`"), "{said:?}");
 }
 
@@ -159,7 +163,8 @@ fn s07_a_zone_in_front_is_refused_and_not_repeated() {
 
 #[test]
 fn s27_a_job_that_takes_webhooks_needs_the_secret() {
-    let config = json!({ "namespace": "schedule/eng", "jobs": [{ "name": "poke", "on": { "webhook": true } }] });
+    let config =
+        json!({ "namespace": "schedule/eng", "jobs": [{ "name": "poke", "on": { "webhook": true } }] });
     let said = read(&config).unwrap_err();
     assert!(said[0].starts_with("`jobs[0].on.webhook`: needs the entry's `webhook_secret`"), "{said:?}");
 }
@@ -186,7 +191,9 @@ fn a_timing_that_is_written_is_read_again() {
         let written = serde_json::to_string(&timing).unwrap();
         assert_eq!(serde_json::from_str::<Timing>(&written).unwrap(), timing, "{written}");
     }
-    for other in ["{}", r#"{"every_minutes":0}"#, r#"{"cron":"x"}"#, r#"{"cron":"* * * * *","time_zone":"X/Y"}"#] {
+    for other in
+        ["{}", r#"{"every_minutes":0}"#, r#"{"cron":"x"}"#, r#"{"cron":"* * * * *","time_zone":"X/Y"}"#]
+    {
         assert!(serde_json::from_str::<Timing>(other).is_err(), "{other}");
     }
 }

@@ -42,7 +42,9 @@ fn a_label_says_what_started_the_run() {
     let label = |facts| Trigger::event(&job(), &delivery(facts)).label;
     assert_eq!(label(json!({ "event": "push", "after": "abc1234def" })), "push abc1234");
     assert_eq!(
-        label(json!({ "event": "check_suite", "action": "completed", "after": "abc1234d", "conclusion": "failure" })),
+        label(
+            json!({ "event": "check_suite", "action": "completed", "after": "abc1234d", "conclusion": "failure" })
+        ),
         "check_suite.completed abc1234 failure"
     );
     assert_eq!(label(json!({ "event": "release", "action": "published" })), "release.published");
@@ -79,7 +81,10 @@ fn the_payload_holds_the_facts_of_its_kind() {
     let read: Trigger = serde_json::from_value(written).unwrap();
     assert_eq!(read.delivery, Some(pushed));
 
-    let timer = serde_json::to_value(slot(&Timing::Slots(Pattern::Daily(vec![317]), Zone::utc()), "2026-10-21T05:17:00Z"));
+    let timer = serde_json::to_value(slot(
+        &Timing::Slots(Pattern::Daily(vec![317]), Zone::utc()),
+        "2026-10-21T05:17:00Z",
+    ));
     assert_eq!(
         timer.unwrap(),
         json!({
@@ -100,7 +105,9 @@ fn an_agent_reads_twenty_files_and_no_more() {
     let files: Vec<String> = (0..25).map(|n| format!("f{n}")).collect();
     let facts = json!({ "event": "push", "ref": "refs/heads/main", "after": "abc1234def", "files": files });
     let text = render(&Trigger::event(&job(), &delivery(facts)));
-    assert!(text.starts_with("# report: push abc1234\n\n- event: `push`\n- branch: `main`\n- commit: `abc1234def`\n"));
+    assert!(text.starts_with(
+        "# report: push abc1234\n\n- event: `push`\n- branch: `main`\n- commit: `abc1234def`\n"
+    ));
     assert!(text.contains("Changed files (perhaps not all):"), "{text}");
     assert!(text.contains("- `f19`\n- and 5 more\n") && !text.contains("f20"), "{text}");
 }

@@ -177,9 +177,7 @@ fn s31_a_branch_is_matched_whole() {
 fn s32_a_list_that_may_be_cut_counts_as_unknown() {
     let on = json!({ "events": ["push"], "paths": ["site/**"] });
     let mut files: Vec<String> = (0..467).map(|n| format!("docs/{n}")).collect();
-    let whole = |files: &[String], complete: bool| {
-        json!({ "event": "push", "ref": "refs/heads/main", "files": files, "files_complete": complete })
-    };
+    let whole = |files: &[String], complete: bool| json!({ "event": "push", "ref": "refs/heads/main", "files": files, "files_complete": complete });
     assert_eq!(starts(&on, whole(&files, true), false), Reason::Files(467));
     assert_eq!(starts(&on, whole(&files, false), true), Reason::FilesUnknown);
     files.push("site/last".to_owned());
@@ -200,11 +198,8 @@ fn s33_the_last_pattern_that_matches_decides() {
 
 #[test]
 fn s34_a_check_that_names_no_branch_starts_no_job_with_branches() {
-    let check = |name: Value| {
-        json!({ "event": "check_suite", "action": "completed", "conclusion": "failure", "ref": name, "after": "abc" })
-    };
-    let on_main =
-        json!({ "events": ["check_suite.completed"], "branches": ["main"], "conclusions": ["failure", "timed_out"] });
+    let check = |name: Value| json!({ "event": "check_suite", "action": "completed", "conclusion": "failure", "ref": name, "after": "abc" });
+    let on_main = json!({ "events": ["check_suite.completed"], "branches": ["main"], "conclusions": ["failure", "timed_out"] });
     assert_eq!(starts(&on_main, check(Value::Null), false), Reason::NoBranch);
     starts(&on_main, check(json!("refs/heads/main")), true);
 }
@@ -212,7 +207,8 @@ fn s34_a_check_that_names_no_branch_starts_no_job_with_branches() {
 #[test]
 fn s35_only_the_conclusions_that_are_named_start_a_job() {
     let on = json!({ "events": ["check_run", "push"], "conclusions": ["failure", "timed_out"] });
-    let check = |conclusion: Value| json!({ "event": "check_run", "action": "completed", "conclusion": conclusion });
+    let check =
+        |conclusion: Value| json!({ "event": "check_run", "action": "completed", "conclusion": conclusion });
     for (conclusion, expected) in
         [("cancelled", false), ("FAILURE", true), ("Timed_Out", true), ("skipped", false), ("other", false)]
     {
@@ -226,7 +222,10 @@ fn s35_only_the_conclusions_that_are_named_start_a_job() {
 fn a_tag_has_no_branch_and_its_files_are_unknown() {
     let tag = || json!({ "event": "push", "ref": "refs/tags/main", "files": [], "files_complete": false });
     assert_eq!(starts(&json!({ "events": ["push"], "branches": ["**"] }), tag(), false), Reason::NoBranch);
-    assert_eq!(starts(&json!({ "events": ["push"], "paths": ["site/**"] }), tag(), true), Reason::FilesUnknown);
+    assert_eq!(
+        starts(&json!({ "events": ["push"], "paths": ["site/**"] }), tag(), true),
+        Reason::FilesUnknown
+    );
 }
 
 #[test]
@@ -236,6 +235,8 @@ fn an_event_is_taken_by_its_name_and_action() {
     assert_eq!(starts(&on, release("published"), true), Reason::Matches);
     assert_eq!(starts(&on, release("created"), false), Reason::Event("release.created".to_owned()));
     assert_eq!(starts(&on, json!({ "event": "issues", "action": "opened" }), true), Reason::Matches);
-    assert_eq!(starts(&json!({ "webhook": false, "events": ["push"] }), release("published"), false).to_string(),
-        "`release.published` is none of `on.events`");
+    assert_eq!(
+        starts(&json!({ "webhook": false, "events": ["push"] }), release("published"), false).to_string(),
+        "`release.published` is none of `on.events`"
+    );
 }

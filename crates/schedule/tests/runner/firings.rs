@@ -25,10 +25,9 @@ fn fired(row: &Value) -> (Fired, Timestamp) {
     let timing = timing(row);
     let Timing::Slots(_, zone) = &timing else { panic!("{row}") };
     let zone = zone.name().to_owned();
-    let last = row["last_name"].as_str().map(|time| LastSlot {
-        at: Timestamp::EPOCH,
-        name: SlotName { time: time.to_owned(), zone },
-    });
+    let last = row["last_name"]
+        .as_str()
+        .map(|time| LastSlot { at: Timestamp::EPOCH, name: SlotName { time: time.to_owned(), zone } });
     let now = at(text(row, "now"));
     let stored = Stored { last, ..Stored::new(timing, CatchUp::default()) };
     match fire(&Armed { stored, due_at: now }, ScopeState::Enabled, now) {

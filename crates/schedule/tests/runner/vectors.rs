@@ -34,9 +34,8 @@ fn zone(row: &Value) -> Zone {
 }
 
 fn next_three(pattern: &Pattern, zone: &Zone, from: Timestamp) -> Vec<Slot> {
-    let alone: Vec<Slot> = std::iter::successors(pattern.next(zone, from), |slot| pattern.next(zone, slot.at))
-        .take(3)
-        .collect();
+    let alone: Vec<Slot> =
+        std::iter::successors(pattern.next(zone, from), |slot| pattern.next(zone, slot.at)).take(3).collect();
     let together: Vec<Slot> = pattern.slots(zone, from).take(3).collect();
     assert_eq!(alone, together, "one after the other and together are the same");
     together
@@ -66,7 +65,9 @@ fn slots_are_those_of_the_examples() {
         assert_eq!(names, texts(row, "names"), "{row}");
         let latest = pattern.latest(&zone, from);
         match row["prev"].as_str() {
-            Some(expected) => assert_eq!(latest.map(|slot| slot.at.to_string()).as_deref(), Some(expected), "{row}"),
+            Some(expected) => {
+                assert_eq!(latest.map(|slot| slot.at.to_string()).as_deref(), Some(expected), "{row}")
+            }
             None => assert_eq!(latest, None, "{row}"),
         }
     }

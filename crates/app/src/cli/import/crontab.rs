@@ -64,7 +64,7 @@ pub(super) fn crontab(args: &CrontabArgs, context: &Context) -> Result<Exit, Sto
     }
     let mut text = String::new();
     for remark in remarks(&imported, &zone) {
-        text.push_str(&format!("# {remark}\n"));
+        text.extend(["# ", remark.as_str(), "\n"]);
         context.out.note(&remark);
     }
     if !imported.jobs.is_empty() {
@@ -77,7 +77,8 @@ pub(super) fn crontab(args: &CrontabArgs, context: &Context) -> Result<Exit, Sto
 
 /// What there is to know, a sentence each.
 fn remarks(imported: &Imported, zone: &Zone) -> Vec<String> {
-    let number = |number: usize, one: &str, more: &str| count(i64::try_from(number).unwrap_or(i64::MAX), one, more);
+    let number =
+        |number: usize, one: &str, more: &str| count(i64::try_from(number).unwrap_or(i64::MAX), one, more);
     let mut remarks = vec![format!(
         "{}, read in {} where the crontab names no zone; {} not translated.",
         number(imported.jobs.len(), "job", "jobs"),
@@ -89,7 +90,8 @@ fn remarks(imported: &Imported, zone: &Zone) -> Vec<String> {
         remarks.push(text.to_owned());
     }
     let left_out = imported.untranslated.iter();
-    remarks.extend(left_out.map(|remark| format!("Line {} is not translated: {}.", remark.line, remark.reason)));
+    remarks
+        .extend(left_out.map(|remark| format!("Line {} is not translated: {}.", remark.line, remark.reason)));
     remarks.extend(imported.notes.iter().map(|note| format!("Line {}: it {}.", note.line, note.reason)));
     remarks
 }
@@ -101,7 +103,11 @@ fn zone(typed: Option<&str>) -> Result<Zone, Stop> {
     };
     named.map_err(|error| {
         let failure = Failure::usage(format!("--time-zone: {error}"));
-        if typed.is_none() { failure.hint("this machine's own zone is not known; name one").into() } else { failure.into() }
+        if typed.is_none() {
+            failure.hint("this machine's own zone is not known; name one").into()
+        } else {
+            failure.into()
+        }
     })
 }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use schedule::job::{ENTRY_TYPE, Entry, Job};
 use serde_json::Value;
 
+use crate::api::wire::ProblemItem;
 use crate::cli::Context;
 use crate::cli::config::check;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};
-use crate::api::wire::ProblemItem;
 use crate::config::model::{self, or_empty};
 use crate::config::problem::suggestion;
 use crate::config::{self, Problem};
@@ -29,7 +29,12 @@ pub(super) struct Declared {
 ///
 /// # Errors
 /// [`Stop`] when the file cannot be read, a `schedule` entry of it is not right, or there is not exactly one.
-pub(super) fn find(name: &str, scope: Option<&str>, file: Option<&Path>, context: &Context) -> Result<Declared, Stop> {
+pub(super) fn find(
+    name: &str,
+    scope: Option<&str>,
+    file: Option<&Path>,
+    context: &Context,
+) -> Result<Declared, Stop> {
     let file = check::read(file, context)?;
     let refuse = |problems: Vec<Problem>| {
         let detail = format!("{} is not right", file.path.display());
@@ -57,7 +62,8 @@ pub(super) fn find(name: &str, scope: Option<&str>, file: Option<&Path>, context
         return Err(refuse(lines.locate(problems)).into());
     }
     if found.len() > 1 {
-        let mut failure = Failure::usage("several scopes or entries have a job of that name; name one with --scope");
+        let mut failure =
+            Failure::usage("several scopes or entries have a job of that name; name one with --scope");
         failure.problem.candidates = found.iter().map(|(scope, _declared)| scope.clone()).collect();
         return Err(failure.into());
     }

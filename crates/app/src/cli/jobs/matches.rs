@@ -101,7 +101,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Stop> {
     };
     read.map_err(|error| unreadable(&error))?;
     if body.len() > github::BODY_BYTES_MAX {
-        return Err(Failure::usage("the payload is larger than 25 MiB, which is the most GitHub sends").into());
+        return Err(
+            Failure::usage("the payload is larger than 25 MiB, which is the most GitHub sends").into()
+        );
     }
     Ok(body)
 }
