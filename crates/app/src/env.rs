@@ -23,6 +23,15 @@ pub(crate) fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
+/// The file of this program.
+///
+/// # Errors
+/// When that cannot be told, such as after it was removed.
+pub(crate) fn program_file() -> std::io::Result<PathBuf> {
+    let file = std::env::current_exe()?;
+    if file.try_exists()? { Ok(file) } else { Err(std::io::ErrorKind::NotFound.into()) }
+}
+
 /// This program, as whoever started it could type it again.
 pub(crate) fn program() -> String {
     let typed = std::env::args().next().unwrap_or_default();

@@ -140,7 +140,7 @@ pub(crate) fn executor_with(root: &Path, hold_time_max: Duration) -> ShellExecut
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value)).to_vec();
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_shell-launcher"));
-    ShellExecutor::new(root, launcher, ShellOptions { environment }).unwrap().hold_time_max(hold_time_max)
+    ShellExecutor::new(root, launcher, ShellOptions { environment, toolbelt: None }).unwrap().hold_time_max(hold_time_max)
 }
 
 /// A first attempt of some Work, triggered by one Event.
@@ -160,6 +160,7 @@ pub(crate) fn request(config: Value) -> RunRequest {
         resource: None,
         secrets: Vec::new(),
         timeout: Duration::from_hours(1),
+        token: None,
     }
 }
 
@@ -192,7 +193,7 @@ pub(crate) fn secret(name: &str, value: &str) -> (String, Secret) {
 /// The segment as a claim at `epoch` asks for it.
 pub(crate) fn segment(epoch: i64, handle: Option<Vec<u8>>, config: &Value) -> Segment {
     let epoch = Epoch::from_number(epoch);
-    Segment { execution: RUN, epoch, handle, config: config.clone(), secrets: Vec::new() }
+    Segment { execution: RUN, epoch, handle, config: config.clone(), secrets: Vec::new(), token: None }
 }
 
 /// Records the handle and grants.

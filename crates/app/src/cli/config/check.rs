@@ -115,7 +115,7 @@ impl Bundled {
         let directory =
             file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let shell =
-            ShellExecutor::new(directory, "/proc/self/exe".into(), ShellOptions { environment: Vec::new() })
+            ShellExecutor::new(directory, "/proc/self/exe".into(), ShellOptions { environment: Vec::new(), toolbelt: None })
                 .map_err(|error| {
                     Failure::new(
                         Exit::FAILED,
