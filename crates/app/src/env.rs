@@ -76,6 +76,27 @@ fn read_database(value: &OsStr) -> Result<Location, String> {
     text.parse().map_err(|error| format!("{DATABASE}: {error}"))
 }
 
+/// Where a job finds what it makes calls with.
+#[derive(Debug)]
+pub(crate) struct ToolbeltPlace {
+    /// The socket.
+    pub(crate) socket: PathBuf,
+    /// The file with the token.
+    pub(crate) token_file: PathBuf,
+    /// Where Events appear that reach the job while it runs.
+    pub(crate) inbox: Option<PathBuf>,
+}
+
+/// What this process was given to make calls with; none outside of a run.
+pub(crate) fn toolbelt() -> Option<ToolbeltPlace> {
+    let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    Some(ToolbeltPlace {
+        socket: path("OS_SOCKET")?,
+        token_file: path("OS_TOKEN_FILE")?,
+        inbox: path("OS_INBOX_DIR"),
+    })
+}
+
 /// What is to be logged: a level, or levels by module.
 pub(crate) fn log_filter() -> Option<String> {
     std::env::var("OPEN_CONDUIT_LOG").ok().filter(|filter| !filter.is_empty())
