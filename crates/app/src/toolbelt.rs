@@ -134,7 +134,8 @@ async fn read<T: DeserializeOwned>(parts: &Parts, body: Incoming) -> Result<T, F
 }
 
 fn unknown() -> Failure {
-    Failure::new(ErrorCode::Unauthorized, "show the token in OS_TOKEN_FILE as `Authorization: Bearer ...`").closing()
+    Failure::new(ErrorCode::Unauthorized, "show the token in OS_TOKEN_FILE as `Authorization: Bearer ...`")
+        .closing()
 }
 
 fn nothing() -> Failure {
@@ -179,7 +180,9 @@ impl From<CallError> for Failure {
                 CallRefusal::ReservedSource => ErrorCode::ReservedSource,
                 CallRefusal::KeyTaken => ErrorCode::KeyConflict,
                 CallRefusal::TooLarge(_) => ErrorCode::PayloadTooLarge,
-                CallRefusal::TooManyKeys | CallRefusal::Amount | CallRefusal::Progress => ErrorCode::BadRequest,
+                CallRefusal::TooManyKeys | CallRefusal::Amount | CallRefusal::Progress => {
+                    ErrorCode::BadRequest
+                }
                 CallRefusal::NoKey => ErrorCode::InvalidWait,
                 CallRefusal::UnknownBinding(_) => ErrorCode::UnknownBinding,
                 CallRefusal::NotInjected(_) => ErrorCode::NotInjected,
@@ -188,6 +191,3 @@ impl From<CallError> for Failure {
         Self::new(code, error.to_string())
     }
 }
-
-#[cfg(test)]
-mod tests;

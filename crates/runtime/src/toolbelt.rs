@@ -223,10 +223,12 @@ fn make(
         return Err(CallRefusal::TooMany.into());
     }
     let done = match request {
-        Request::Emit(emission) => match emit::emit(tx, active, &execution, id, (emission, proposed.event))? {
-            Ok(answer) => (answer, Effect { accepted: true, ..Effect::default() }),
-            Err(refusal) => return Ok(Err(refusal)),
-        },
+        Request::Emit(emission) => {
+            match emit::emit(tx, active, &execution, id, (emission, proposed.event))? {
+                Ok(answer) => (answer, Effect { accepted: true, ..Effect::default() }),
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
         Request::Wait(awaited) => wait::declare(tx, active, &execution, (awaited, proposed))?,
         Request::Child(birth) => match child::create(tx, active, &execution, (birth, proposed))? {
             Ok(answer) => (answer, Effect { created: true, ..Effect::default() }),
@@ -235,7 +237,10 @@ fn make(
         Request::Progress(progress) => {
             let now = tx.now();
             tx.put_progress(execution.id, progress, now)?;
-            (json(&serde_json::json!({ "text": progress.text, "percent": progress.percent })), Effect::default())
+            (
+                json(&serde_json::json!({ "text": progress.text, "percent": progress.percent })),
+                Effect::default(),
+            )
         }
         Request::Usage(usage) => (used(tx, &execution, usage)?, Effect::default()),
         Request::Acknowledge(event) => (input::acknowledge(tx, &execution, *event)?, Effect::default()),
@@ -293,11 +298,7 @@ pub(crate) fn told(
     if declared.is_empty() {
         return Ok(result.clone());
     }
-    let reported = if declared.used {
-        tx.usage_of(execution.id, execution.turn.number)?
-    } else {
-        Vec::new()
-    };
+    let reported = if declared.used { tx.usage_of(execution.id, execution.turn.number)? } else { Vec::new() };
     let mut told = settled(result.clone(), declared, &reported);
     if declared.acknowledged {
         let most = u32::try_from(TurnResult::CONSUMED_MAX).unwrap_or(u32::MAX);

@@ -231,7 +231,9 @@ pub(super) fn main(arguments: &[OsString]) -> ExitCode {
 
 async fn run(os: Os, out: Output) -> Result<(), Stop> {
     let place = env::toolbelt().ok_or_else(|| {
-        Failure::usage("this is no run: `os` works where OS_SOCKET and OS_TOKEN_FILE are set, which is in a job")
+        Failure::usage(
+            "this is no run: `os` works where OS_SOCKET and OS_TOKEN_FILE are set, which is in a job",
+        )
     })?;
     let door = Door::new(place, os.patience);
     let answer = match os.command {
@@ -316,9 +318,12 @@ mod tests {
 
     #[test]
     fn only_the_name_decides_who_is_called() {
-        for (program, called) in
-            [("/home/u/.open-conduit/bin/os", true), ("os", true), ("open-conduit", false), ("/os/conduit", false)]
-        {
+        for (program, called) in [
+            ("/home/u/.open-conduit/bin/os", true),
+            ("os", true),
+            ("open-conduit", false),
+            ("/os/conduit", false),
+        ] {
             assert_eq!(is_called(&[program.into(), "os".into()]), called, "{program}");
         }
         assert!(!is_called(&[]));

@@ -59,7 +59,9 @@ mod tests {
     #[test]
     fn what_is_no_token_shows_nothing() {
         let run = ExecutionId::from_number(45);
-        for other in ["", "Bearer ", "Bearer x", "Basic x", &format!("Bearer {run}.1."), &format!("Bearer {run}.x.y")] {
+        for other in
+            ["", "Bearer ", "Bearer x", "Basic x", &format!("Bearer {run}.1."), &format!("Bearer {run}.x.y")]
+        {
             assert_eq!(presented(other.as_bytes()), None, "{other}");
         }
     }

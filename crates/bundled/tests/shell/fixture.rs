@@ -140,7 +140,9 @@ pub(crate) fn executor_with(root: &Path, hold_time_max: Duration) -> ShellExecut
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value)).to_vec();
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_shell-launcher"));
-    ShellExecutor::new(root, launcher, ShellOptions { environment, toolbelt: None }).unwrap().hold_time_max(hold_time_max)
+    ShellExecutor::new(root, launcher, ShellOptions { environment, toolbelt: None })
+        .unwrap()
+        .hold_time_max(hold_time_max)
 }
 
 /// A first attempt of some Work, triggered by one Event.

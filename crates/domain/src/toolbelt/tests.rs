@@ -61,8 +61,8 @@ fn cause(scope: &str, source: Option<&str>) -> Event {
     let id = EventId::from_number(44);
     let run = running();
     let bounds = crate::causal::Bounds { max_depth: 32, per_minute: 128 };
-    let key = source
-        .map(|source| Key { source: SourceName::known(source), external_id: ExternalId::known("r1") });
+    let key =
+        source.map(|source| Key { source: SourceName::known(source), external_id: ExternalId::known("r1") });
     Event {
         id,
         sequence: run.trigger_sequence,
@@ -104,10 +104,15 @@ fn what_is_cited_never_makes_a_chain_shorter() {
         Event { id: EventId::from_number(id), causation, ..cause("main", None) }
     };
     let cited = Causation::cited(&at(1, 2, 32), &at(2, 7, 16)).unwrap();
-    assert_eq!((cited.depth, cited.root, cited.parent), (8, EventId::from_number(1), Some(EventId::from_number(1))));
+    assert_eq!(
+        (cited.depth, cited.root, cited.parent),
+        (8, EventId::from_number(1), Some(EventId::from_number(1)))
+    );
     assert_eq!(cited.bounds.max_depth, 32, "the chain's own bounds");
     assert_eq!(Causation::cited(&at(1, 9, 32), &at(2, 0, 32)).unwrap().depth, 10);
-    for (cause, floor) in [(at(1, 0, 32), at(2, 4, 4)), (at(1, 4, 4), at(2, 0, 32)), (at(1, 4, 32), at(2, 0, 4))] {
+    for (cause, floor) in
+        [(at(1, 0, 32), at(2, 4, 4)), (at(1, 4, 4), at(2, 0, 32)), (at(1, 4, 32), at(2, 0, 4))]
+    {
         assert_eq!(Causation::cited(&cause, &floor), Err(CausalRefusal::Depth { depth: 4 }));
     }
 }
@@ -128,7 +133,8 @@ fn a_turn_that_ends_well_waits_for_what_it_declared() {
 #[test]
 fn what_was_reported_counts_once_beside_what_the_result_states() {
     let usage = |unit: &str, thousandths| Usage { unit: unit.to_owned(), thousandths };
-    let result = TurnResult { usage: vec![usage("usd", 7), usage("tokens", 2)], ..TurnResult::of(Outcome::Failed) };
+    let result =
+        TurnResult { usage: vec![usage("usd", 7), usage("tokens", 2)], ..TurnResult::of(Outcome::Failed) };
     let reported = [usage("usd", 5), usage("tokens", 4), usage("calls", 1)];
     let told = settled(result, &Declared::default(), &reported);
     assert_eq!(told.usage, [usage("usd", 7), usage("tokens", 4), usage("calls", 1)]);

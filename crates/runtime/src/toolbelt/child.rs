@@ -73,8 +73,7 @@ pub(super) fn create(
         }
     }
     let now = tx.now();
-    let work =
-        Work::create(proposed.work, execution.scope.clone(), birth.kind.clone(), Lifecycle::Once, now);
+    let work = Work::create(proposed.work, execution.scope.clone(), birth.kind.clone(), Lifecycle::Once, now);
     let delivery = delivery(execution, &work, birth, proposed.event)?;
     let facts = AcceptFacts {
         target: Some(work.clone()),
@@ -113,12 +112,7 @@ pub(super) fn create(
 }
 
 /// The Event that tells of a child. What the child is to work on is copied as it was written.
-fn delivery(
-    execution: &Execution,
-    work: &Work,
-    birth: &Birth,
-    id: EventId,
-) -> Result<Delivery, CallError> {
+fn delivery(execution: &Execution, work: &Work, birth: &Birth, id: EventId) -> Result<Delivery, CallError> {
     let head = ChildCreated {
         work: work.id,
         parent: execution.work,

@@ -69,7 +69,8 @@ pub(super) fn emit(
     let mut facts: AcceptFacts = accept::facts(tx, &delivery, active.bounds(&execution.scope))?;
     if cause != own {
         let cited = facts.parent.as_ref().ok_or(CallRefusal::UnknownEvent(cause))?;
-        let namespaces: Vec<SourceName> = tx.keys_of(execution.work)?.into_iter().map(|key| key.source).collect();
+        let namespaces: Vec<SourceName> =
+            tx.keys_of(execution.work)?.into_iter().map(|key| key.source).collect();
         if !may_cite(execution, cited, &namespaces) {
             return Err(CallRefusal::ForeignCause(cause).into());
         }

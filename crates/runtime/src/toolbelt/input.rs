@@ -69,21 +69,16 @@ fn is_offered(kind: IntentKind, tries: u32, state: IntentState) -> bool {
         | IntentState::Ambiguous { .. }
         | IntentState::Accepted
         | IntentState::FellBack => true,
-        IntentState::NotAccepting
-        | IntentState::Consumed
-        | IntentState::Delivered
-        | IntentState::Stale => false,
+        IntentState::NotAccepting | IntentState::Consumed | IntentState::Delivered | IntentState::Stale => {
+            false
+        }
     };
     kind == IntentKind::Inject && tries > 0 && open
 }
 
 /// Takes note that an attempt took an injected Event in. It is part of its result's proof, and consumed with it.
 /// (TOO-8)
-pub(super) fn acknowledge(
-    tx: &mut dyn Tx,
-    execution: &Execution,
-    id: EventId,
-) -> Result<Vec<u8>, CallError> {
+pub(super) fn acknowledge(tx: &mut dyn Tx, execution: &Execution, id: EventId) -> Result<Vec<u8>, CallError> {
     let event = tx.event(id)?.ok_or(CallRefusal::UnknownEvent(id))?;
     let intent = tx.intent(execution.id, event.sequence)?;
     if !intent.is_some_and(|intent| is_offered(intent.kind, intent.tries, intent.state)) {

@@ -59,10 +59,9 @@ pub(super) fn declare(
     if awaited.watch.len() > KEYS_MAX {
         return Err(CallRefusal::TooManyKeys.into());
     }
-    let work = tx.work(execution.work)?.ok_or_else(|| StoreError::Corrupt {
-        table: "execution",
-        reason: "names no work".to_owned(),
-    })?;
+    let work = tx
+        .work(execution.work)?
+        .ok_or_else(|| StoreError::Corrupt { table: "execution", reason: "names no work".to_owned() })?;
     let asked = TurnResult::waiting(registration.clone());
     let checked = park::admit(tx, &work, execution, &asked, (proposed.wait, proposed.timer))?;
     let wait = checked?.expect("a result that waits has a Wait, or is refused");

@@ -256,10 +256,10 @@ fn a_chain_that_is_full_refuses_what_cites_it_and_what_cites_away_from_it() {
         assert_eq!((charged(&world, report).await, charged(&world, trigger).await), (0, 2));
         let rejections = world.rejections().await;
         assert_eq!(rejections.len(), 1);
-        assert_eq!((&rejections[0].1["code"], &rejections[0].1["parent"]), (
-            &json!("rate_limit"),
-            &json!(report.to_string())
-        ));
+        assert_eq!(
+            (&rejections[0].1["code"], &rejections[0].1["parent"]),
+            (&json!("rate_limit"), &json!(report.to_string()))
+        );
         assert!(world.events("fix.wanted").await.is_empty());
         // A refusal is not kept as the answer: what has room later is accepted under the same id.
         world.clock.advance(std::time::Duration::from_mins(1));
@@ -409,17 +409,26 @@ async fn a_child_that_may_not_be_leaves_nothing() {
     let taken = world.runtime.call(token, id("taken"), Request::Child(birth(&["a"]))).await;
     assert_eq!(refused(taken), "key_conflict");
     let unknown = Birth { binding: Some(BindingName::known("nobody")), ..birth(&[]) };
-    assert_eq!(refused(world.runtime.call(token, id("binding"), Request::Child(unknown)).await), "unknown_binding");
+    assert_eq!(
+        refused(world.runtime.call(token, id("binding"), Request::Child(unknown)).await),
+        "unknown_binding"
+    );
     let many: Vec<String> = (0..17).map(|n| format!("k{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    assert_eq!(refused(world.runtime.call(token, id("many"), Request::Child(birth(&many))).await), "invalid_call");
+    assert_eq!(
+        refused(world.runtime.call(token, id("many"), Request::Child(birth(&many))).await),
+        "invalid_call"
+    );
     world.runtime.call(token, id("fits"), Request::Child(birth(&["c"]))).await.unwrap();
     world.run().await;
     let child = world.owner("c").await.unwrap().id;
     let below = world.executions().await.into_iter().find(|one| one.work == child).unwrap();
     let deeper = *world.executor.tokens(below.id).last().unwrap();
     let events = all_events(&world).await.len();
-    assert_eq!(refused(world.runtime.call(deeper, id("deep"), Request::Child(birth(&["d"]))).await), "depth_limit");
+    assert_eq!(
+        refused(world.runtime.call(deeper, id("deep"), Request::Child(birth(&["d"]))).await),
+        "depth_limit"
+    );
     assert!(world.owner("d").await.is_none());
     assert_eq!(all_events(&world).await.len(), events);
     assert_eq!(world.rejections().await.len(), 1, "but the record of it");

@@ -35,8 +35,8 @@ use serde_json::{Value, json};
 use store::Location;
 use tokio::sync::oneshot;
 
-use super::told::Told;
 use super::tokens::{CountedTokens, Given};
+use super::told::Told;
 
 /// A clock that stands still until it is moved.
 #[derive(Debug)]

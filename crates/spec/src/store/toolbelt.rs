@@ -4,9 +4,7 @@ use domain::execution::Execution;
 use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::outcome::Usage;
 use domain::text::CallId;
-use domain::toolbelt::{
-    Call, Declared, Fingerprint, Operation, Parentage, Progress, TokenDigest, Toolbelt,
-};
+use domain::toolbelt::{Call, Declared, Fingerprint, Operation, Parentage, Progress, TokenDigest, Toolbelt};
 use domain::wait::Registration;
 
 use super::StoreDriver;

@@ -15,7 +15,9 @@ use domain::toolbelt::{Declared, TokenDigest, Toolbelt};
 use super::code;
 use super::list::List;
 use super::outline;
-use crate::db::{self, Columns, Sql, Value, blob, int, limit, maybe_blob, maybe_int, maybe_text, maybe_time, text, time};
+use crate::db::{
+    self, Columns, Sql, Value, blob, int, limit, maybe_blob, maybe_int, maybe_text, maybe_time, text, time,
+};
 use crate::tx::Transaction;
 
 macro_rules! select {

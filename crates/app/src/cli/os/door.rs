@@ -36,12 +36,7 @@ impl Door {
     }
 
     /// Asks, and asks again for as long as somebody may yet answer.
-    pub(super) async fn ask(
-        &self,
-        method: Method,
-        path: &str,
-        body: Vec<u8>,
-    ) -> Result<Box<RawValue>, Stop> {
+    pub(super) async fn ask(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Box<RawValue>, Stop> {
         let began = Instant::now();
         let mut pause = PAUSE;
         loop {
