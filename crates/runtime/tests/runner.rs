@@ -17,6 +17,7 @@ mod runner {
     mod complete;
     mod control;
     mod crash;
+    mod crash_sequels;
     mod crowd;
     mod gate;
     mod interrupt;
