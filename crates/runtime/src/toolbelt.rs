@@ -6,6 +6,8 @@
 //!
 //! A refusal is an answer, and nothing of it is kept, but for what the bounds of a chain refuse, which is recorded.
 
+use std::borrow::Cow;
+
 use domain::alias::{SCAN_MAX, SubscribeRefusal};
 use domain::delivery::AcceptRefusal;
 use domain::execution::Execution;
@@ -289,14 +291,14 @@ fn json(value: &serde_json::Value) -> Vec<u8> {
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn told(
+pub(crate) fn told<'r>(
     tx: &mut dyn Tx,
     execution: &Execution,
-    result: &TurnResult,
-) -> Result<TurnResult, StoreError> {
+    result: &'r TurnResult,
+) -> Result<Cow<'r, TurnResult>, StoreError> {
     let declared = &execution.toolbelt.declared;
     if declared.is_empty() {
-        return Ok(result.clone());
+        return Ok(Cow::Borrowed(result));
     }
     let reported = if declared.used { tx.usage_of(execution.id, execution.turn.number)? } else { Vec::new() };
     let mut told = settled(result.clone(), declared, &reported);
@@ -308,5 +310,5 @@ pub(crate) fn told(
             }
         }
     }
-    Ok(told)
+    Ok(Cow::Owned(told))
 }

@@ -76,35 +76,41 @@ fn a_job_makes_every_call() {
     home.run(&["work", "inject", &work, "one more thing"]).code(0);
     let ack = told_json(&directory, "ack");
     assert!(told(&directory, "acknowledged").contains(text(&ack, "/event")), "its file is put aside");
+    answers(&home, &directory, (&run, &work));
+    effects(&home, &directory, (&run, &work));
+    token_is_in_its_file_alone(&home, &directory);
+}
 
-    assert_eq!(told(&directory, "where").trim(), home.path().join("bin/os").to_str().unwrap());
-    let context = told_json(&directory, "context");
-    assert_eq!((text(&context, "/run"), text(&context, "/work/id")), (run.as_str(), work.as_str()));
+/// What the job was answered, and with which exit codes.
+fn answers(home: &Home, directory: &Path, (run, work): (&str, &str)) {
+    assert_eq!(told(directory, "where").trim(), home.path().join("bin/os").to_str().unwrap());
+    let context = told_json(directory, "context");
+    assert_eq!((text(&context, "/run"), text(&context, "/work/id")), (run, work));
     assert_eq!(text(&context, "/trigger/type"), "do.tools");
-    let (first, again) = (told_json(&directory, "first"), told_json(&directory, "again"));
+    let (first, again) = (told_json(directory, "first"), told_json(directory, "again"));
     assert_eq!(first, again, "made again it answers the same");
     for (name, exit, code) in [("reused", "5", "call_reused"), ("reserved", "4", "reserved_type")] {
-        assert_eq!(told(&directory, &format!("{name}_code")).trim(), exit);
-        assert_eq!(text(&told_json(&directory, name), "/code"), code);
+        assert_eq!(told(directory, &format!("{name}_code")).trim(), exit);
+        assert_eq!(text(&told_json(directory, name), "/code"), code);
     }
-    assert_eq!(told(&directory, "usage_code").trim(), "2");
-    assert_eq!(text(&told_json(&directory, "usage_error"), "/code"), "usage");
+    assert_eq!(told(directory, "usage_code").trim(), "2");
+    assert_eq!(text(&told_json(directory, "usage_error"), "/code"), "usage");
+}
+
+/// What its calls did.
+fn effects(home: &Home, directory: &Path, (run, work): (&str, &str)) {
     let reports = home.json(&["events", "list", "--type", "report.made"]);
     assert_eq!(reports["items"].as_array().unwrap().len(), 1);
-    assert_eq!(
-        (text(&reports, "/items/0/emitted_by"), text(&reports, "/items/0/source")),
-        (run.as_str(), "core.run")
-    );
-
-    let child = told_json(&directory, "child");
+    let from = (text(&reports, "/items/0/emitted_by"), text(&reports, "/items/0/source"));
+    assert_eq!(from, (run, "core.run"));
+    let child = told_json(directory, "child");
     let below = wait_for("the child's end", || {
         let below = home.json(&["work", "show", text(&child, "/work")]);
         (below["state"] == "completed").then_some(below)
     });
-    assert_eq!((text(&below, "/parent"), text(&below, "/kind")), (work.as_str(), "child.work"));
-
+    assert_eq!((text(&below, "/parent"), text(&below, "/kind")), (work, "child.work"));
     let waiting = wait_for("the Wait", || {
-        let work = home.json(&["work", "show", &work]);
+        let work = home.json(&["work", "show", work]);
         (work["state"] == "waiting").then_some(work)
     });
     assert_eq!(waiting["wait"]["types"][0], "go.on");
@@ -113,21 +119,22 @@ fn a_job_makes_every_call() {
         waiting["pending"].as_array().unwrap().is_empty(),
         "what was acknowledged is consumed: {waiting}"
     );
-    let ended = home.json(&["runs", "show", &run]);
+    let ended = home.json(&["runs", "show", run]);
     assert_eq!(ended["state"], "waiting");
     let used = |unit: &str| {
         let usage = ended["usage"].as_array().cloned().unwrap_or_default();
         usage.into_iter().find(|one| one["unit"] == unit).map(|one| one["thousandths"].clone())
     };
     assert_eq!((used("usd"), used("tokens")), (Some(750.into()), Some(1_200_000.into())), "{ended}");
-    let shown = home.run(&["runs", "show", &run]).code(0).out;
+    let shown = home.run(&["runs", "show", run]).code(0).out;
     assert!(shown.contains("half way (50 %)"), "{shown}");
+}
 
-    // The token is in a file of the user's alone, and nowhere else.
-    assert_eq!(told(&directory, "mode").trim(), "600");
-    let token = fs::read_to_string(told(&directory, "token_file").trim()).unwrap();
+fn token_is_in_its_file_alone(home: &Home, directory: &Path) {
+    assert_eq!(told(directory, "mode").trim(), "600");
+    let token = fs::read_to_string(told(directory, "token_file").trim()).unwrap();
     for name in ["environment", "words", "context"] {
-        assert!(!told(&directory, name).contains(&token), "{name}");
+        assert!(!told(directory, name).contains(&token), "{name}");
     }
     for socket in ["conduit.sock", "os.sock"] {
         let (status, _body) = get(&home.path().join(socket), "/v1/context", &token);
