@@ -40,6 +40,7 @@ mod completions;
 mod man;
 mod schema;
 mod reference;
+mod os;
 
 use exit::Exit;
 use failure::{Failure, Stop};
@@ -133,6 +134,9 @@ impl Context {
 /// Reads the command line, does what it says, and tells how that went.
 pub(crate) fn main() -> ExitCode {
     let arguments = env::arguments();
+    if os::is_called(&arguments) {
+        return os::main(&arguments);
+    }
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return misread(&error, arguments.iter().any(|argument| argument == "--json")).into(),

@@ -23,6 +23,15 @@ pub(crate) fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
+/// The file of this program.
+///
+/// # Errors
+/// When that cannot be told, such as after it was removed.
+pub(crate) fn program_file() -> std::io::Result<PathBuf> {
+    let file = std::env::current_exe()?;
+    if file.try_exists()? { Ok(file) } else { Err(std::io::ErrorKind::NotFound.into()) }
+}
+
 /// This program, as whoever started it could type it again.
 pub(crate) fn program() -> String {
     let typed = std::env::args().next().unwrap_or_default();
@@ -73,6 +82,27 @@ pub(crate) fn time_zone() -> Option<String> {
     named.filter(|name| !name.is_empty()).or_else(|| {
         let file = std::fs::read_link("/etc/localtime").ok()?;
         Some(file.to_str()?.split_once("/zoneinfo/")?.1.to_owned())
+    })
+}
+
+/// Where a job finds what it makes calls with.
+#[derive(Debug)]
+pub(crate) struct ToolbeltPlace {
+    /// The socket.
+    pub(crate) socket: PathBuf,
+    /// The file with the token.
+    pub(crate) token_file: PathBuf,
+    /// Where Events appear that reach the job while it runs.
+    pub(crate) inbox: Option<PathBuf>,
+}
+
+/// What this process was given to make calls with; none outside of a run.
+pub(crate) fn toolbelt() -> Option<ToolbeltPlace> {
+    let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    Some(ToolbeltPlace {
+        socket: path("OS_SOCKET")?,
+        token_file: path("OS_TOKEN_FILE")?,
+        inbox: path("OS_INBOX_DIR"),
     })
 }
 

@@ -15,6 +15,7 @@ mod runner {
     mod operate;
     mod runs;
     mod sessions;
+    mod toolbelt;
     mod waits;
     mod work;
     mod up;

@@ -5,6 +5,7 @@ mod runner {
     mod engines;
     mod server;
     mod told;
+    mod tokens;
     mod world;
 
     mod accept;
@@ -30,6 +31,7 @@ mod runner {
     mod poison;
     mod room;
     mod shuffle;
+    mod toolbelt;
     mod wait;
     mod wake;
     mod woken;

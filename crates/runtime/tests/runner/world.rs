@@ -20,6 +20,7 @@ use domain::text::{
     SourceName,
 };
 use domain::time::{Clock, Timestamp};
+use domain::toolbelt::Presented;
 use domain::wait::{Registration, Wait};
 use domain::work::Work;
 use extension::{
@@ -34,6 +35,7 @@ use serde_json::{Value, json};
 use store::Location;
 use tokio::sync::oneshot;
 
+use super::tokens::{CountedTokens, Given};
 use super::told::Told;
 
 /// A clock that stands still until it is moved.
@@ -107,6 +109,7 @@ struct DoubleState {
     held_answers: Vec<oneshot::Sender<()>>,
     proofs: BTreeMap<ExecutionId, Vec<EventId>>,
     resumes: bool,
+    tokens: Given,
 }
 
 /// How a run is to go wrong before it begins.
@@ -127,6 +130,11 @@ pub(super) struct Double {
 impl Double {
     pub(super) fn calls(&self) -> Vec<Call> {
         self.state.lock().unwrap().calls.clone()
+    }
+
+    /// The tokens that an attempt was given, oldest first.
+    pub(super) fn tokens(&self, execution: ExecutionId) -> Vec<Presented> {
+        self.state.lock().unwrap().tokens.of(execution)
     }
 
     pub(super) fn runs(&self) -> usize {
@@ -288,6 +296,7 @@ impl Executor for Double {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
+            self.state.lock().unwrap().tokens.note(request.execution, request.token.as_ref());
             self.pinned(host).await?;
             let inputs = request.inputs.iter().map(|input| input.event.id).collect();
             until(self.begin(request.execution, Call::Run(request.execution, inputs))).await
@@ -300,6 +309,7 @@ impl Executor for Double {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
+            self.state.lock().unwrap().tokens.note(request.execution, request.token.as_ref());
             self.pinned(host).await?;
             assert_eq!(session.as_deref(), Some(&b"handle"[..]), "it goes on from what it had pinned");
             let inputs = request.inputs.iter().map(|input| input.event.id).collect();
@@ -311,6 +321,7 @@ impl Executor for Double {
         Box::pin(async move {
             let mut state = self.state.lock().unwrap();
             state.calls.push(Call::Recover(segment.execution, segment.epoch.number()));
+            state.tokens.note(segment.execution, segment.token.as_ref());
             let told = state.recoveries.get(&segment.execution).or(state.recovery.as_ref());
             told.cloned().unwrap_or(Recovery::NothingStarted)
         })
@@ -505,6 +516,7 @@ impl World {
                 known.lock().unwrap().get(text).cloned().ok_or_else(|| "unknown text".to_owned())
             }),
             secrets: Arc::clone(&secrets) as Arc<dyn SecretSource>,
+            tokens: Arc::new(CountedTokens::default()),
             look_again,
         };
         let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
@@ -624,6 +636,7 @@ impl World {
         let options = Options {
             read_scopes: Arc::new(|_text| Err("nobody asks".to_owned())),
             secrets: Arc::new(Secrets::default()),
+            tokens: Arc::new(CountedTokens::default()),
             look_again: None,
         };
         let registry = self.runtime.registry().clone();

@@ -119,15 +119,18 @@ impl Bundled {
         // An executor wants a directory for its runs. This one will have none, so one that exists will do.
         let directory =
             file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let shell =
-            ShellExecutor::new(directory, "/proc/self/exe".into(), ShellOptions { environment: Vec::new() })
-                .map_err(|error| {
-                    Failure::new(
-                        Exit::FAILED,
-                        ErrorCode::System,
-                        format!("cannot look at the shell executor: {error}"),
-                    )
-                })?;
+        let shell = ShellExecutor::new(
+            directory,
+            "/proc/self/exe".into(),
+            ShellOptions { environment: Vec::new(), toolbelt: None },
+        )
+        .map_err(|error| {
+            Failure::new(
+                Exit::FAILED,
+                ErrorCode::System,
+                format!("cannot look at the shell executor: {error}"),
+            )
+        })?;
         Ok(Self {
             handlers: bundled::handlers(),
             executors: vec![Arc::new(shell)],
