@@ -5,6 +5,7 @@ mod runner {
     mod engines;
     mod server;
     mod told;
+    mod tokens;
     mod world;
 
     mod accept;
@@ -17,6 +18,7 @@ mod runner {
     mod control;
     mod counted;
     mod crash;
+    mod crash_sequels;
     mod crowd;
     mod gate;
     mod interrupt;
@@ -31,6 +33,7 @@ mod runner {
     mod room;
     mod rung;
     mod shuffle;
+    mod toolbelt;
     mod wait;
     mod wake;
     mod woken;

@@ -20,6 +20,7 @@ use domain::text::{
     SourceName,
 };
 use domain::time::{Clock, Timestamp};
+use domain::toolbelt::Presented;
 use domain::wait::{Registration, Wait};
 use domain::work::Work;
 use extension::{
@@ -34,6 +35,7 @@ use serde_json::{Value, json};
 use store::Location;
 use tokio::sync::oneshot;
 
+use super::tokens::{CountedTokens, Given};
 use super::told::Told;
 
 /// A clock that stands still until it is moved.
@@ -109,6 +111,7 @@ struct DoubleState {
     held_answers: Vec<oneshot::Sender<()>>,
     proofs: BTreeMap<ExecutionId, Vec<EventId>>,
     resumes: bool,
+    tokens: Given,
 }
 
 /// How a run is to go wrong before it begins.
@@ -129,6 +132,11 @@ pub(super) struct Double {
 impl Double {
     pub(super) fn calls(&self) -> Vec<Call> {
         self.state.lock().unwrap().calls.clone()
+    }
+
+    /// The tokens that an attempt was given, oldest first.
+    pub(super) fn tokens(&self, execution: ExecutionId) -> Vec<Presented> {
+        self.state.lock().unwrap().tokens.of(execution)
     }
 
     pub(super) fn runs(&self) -> usize {
@@ -300,6 +308,7 @@ impl Executor for Double {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
+            self.state.lock().unwrap().tokens.note(request.execution, request.token.as_ref());
             self.pinned(host).await?;
             let inputs = request.inputs.iter().map(|input| input.event.id).collect();
             let context = request.inputs.iter().filter(|input| input.is_context).map(|input| input.event.id);
@@ -314,6 +323,7 @@ impl Executor for Double {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
+            self.state.lock().unwrap().tokens.note(request.execution, request.token.as_ref());
             self.pinned(host).await?;
             assert_eq!(session.as_deref(), Some(&b"handle"[..]), "it goes on from what it had pinned");
             let inputs = request.inputs.iter().map(|input| input.event.id).collect();
@@ -325,6 +335,7 @@ impl Executor for Double {
         Box::pin(async move {
             let mut state = self.state.lock().unwrap();
             state.calls.push(Call::Recover(segment.execution, segment.epoch.number()));
+            state.tokens.note(segment.execution, segment.token.as_ref());
             let told = state.recoveries.get(&segment.execution).or(state.recovery.as_ref());
             told.cloned().unwrap_or(Recovery::NothingStarted)
         })
@@ -519,6 +530,7 @@ impl World {
                 known.lock().unwrap().get(text).cloned().ok_or_else(|| "unknown text".to_owned())
             }),
             secrets: Arc::clone(&secrets) as Arc<dyn SecretSource>,
+            tokens: Arc::new(CountedTokens::default()),
             look_again,
         };
         let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
@@ -638,6 +650,7 @@ impl World {
         let options = Options {
             read_scopes: Arc::new(|_text| Err("nobody asks".to_owned())),
             secrets: Arc::new(Secrets::default()),
+            tokens: Arc::new(CountedTokens::default()),
             look_again: None,
         };
         let registry = self.runtime.registry().clone();
