@@ -108,7 +108,8 @@ fn injects(scripts: Scripts) {
     if is_left_out() {
         return;
     }
-    let site = Site::open(home(), scripts);
+    let mut site = Site::open(home(), scripts);
+    site.page.expect_in_console("/inject - Failed to load resource");
     let run = site.begin("do.listen", "1");
     until_run(&site, &run, "running");
     let work = work_of(&site, &run);
