@@ -5,6 +5,7 @@ mod runner {
     mod engines;
     mod server;
     mod told;
+    mod tokens;
     mod world;
 
     mod accept;
@@ -15,6 +16,7 @@ mod runner {
     mod causal;
     mod complete;
     mod control;
+    mod counted;
     mod crash;
     mod crash_sequels;
     mod crowd;
@@ -29,7 +31,9 @@ mod runner {
     mod successor;
     mod poison;
     mod room;
+    mod rung;
     mod shuffle;
+    mod toolbelt;
     mod wait;
     mod wake;
     mod woken;

@@ -174,6 +174,7 @@ pub(crate) async fn runtime(
     let options = Options {
         read_scopes: Arc::new(move |_text| Ok(scopes.clone())),
         secrets: Arc::new(NoSecrets),
+        tokens: Arc::new(runtime::NoTokens),
         look_again: None,
     };
     let registry = Registry::new(bundled::handlers(), executors);
