@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// Write every figure to this file, as `{name, value, unit, limit, ratio, goal, ok, binds}`
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Run only these parts: accept, cycle, lone, wait, http, shell, page, start, postgres
+    /// Run only these parts: accept, cycle, lone, wait, http, shell, page, start, cron, postgres
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     only: Vec<String>,
     /// How long each rate is measured

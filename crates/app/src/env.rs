@@ -76,6 +76,15 @@ fn read_database(value: &OsStr) -> Result<Location, String> {
     text.parse().map_err(|error| format!("{DATABASE}: {error}"))
 }
 
+/// The IANA name of this machine's time zone, where it has one.
+pub(crate) fn time_zone() -> Option<String> {
+    let named = std::env::var("TZ").ok().map(|name| name.trim_start_matches(':').to_owned());
+    named.filter(|name| !name.is_empty()).or_else(|| {
+        let file = std::fs::read_link("/etc/localtime").ok()?;
+        Some(file.to_str()?.split_once("/zoneinfo/")?.1.to_owned())
+    })
+}
+
 /// Where a job finds what it makes calls with.
 #[derive(Debug)]
 pub(crate) struct ToolbeltPlace {

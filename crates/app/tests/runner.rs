@@ -11,6 +11,7 @@ mod runner {
     mod unreachable;
     mod config;
     mod events;
+    mod jobs;
     mod operate;
     mod runs;
     mod sessions;

@@ -16,6 +16,7 @@ mod runner {
     mod causal;
     mod complete;
     mod control;
+    mod counted;
     mod crash;
     mod crash_sequels;
     mod crowd;
@@ -30,6 +31,7 @@ mod runner {
     mod successor;
     mod poison;
     mod room;
+    mod rung;
     mod shuffle;
     mod toolbelt;
     mod wait;

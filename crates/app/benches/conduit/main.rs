@@ -9,6 +9,7 @@
 #![expect(clippy::cast_precision_loss, reason = "counts of a few million are exact in a double")]
 
 mod accepts;
+mod cron;
 mod cycles;
 mod figure;
 mod http;
@@ -141,6 +142,9 @@ async fn run() -> Result<bool, String> {
     }
     if arguments.wants("start") {
         startup::run(&setting, &mut report).await;
+    }
+    if arguments.wants("cron") {
+        cron::run(&setting, &mut report);
     }
     if arguments.wants("postgres") && !arguments.without_postgres {
         let location = std::env::var("OPEN_CONDUIT_TEST_POSTGRES").map_err(|_unset| {

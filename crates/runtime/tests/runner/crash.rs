@@ -266,6 +266,7 @@ async fn counted(world: &World) -> Amount {
 async fn check(crash: &Crash, world: &World, executor: &Double) {
     crash_sequels::check(world).await;
     let later = begun(executor);
+    let announced = world.events("core.turn.ended").await;
     let mut inputs: BTreeMap<EventId, u32> = BTreeMap::new();
     for execution in world.executions().await {
         let ends = [
@@ -279,12 +280,17 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
         let id = execution.id;
         let turns = [&crash.begun, &later].map(|begun| begun.get(&id).copied().unwrap_or(0));
         assert!(turns[0] + turns[1] <= execution.turn.number, "begun twice: {turns:?} {execution:?}");
+        let told = announced.iter().filter(|event| event.emitted_by == Some(id)).count();
+        // Whoever ended it for another Event knows.
+        let ended = execution.turn.number - i64::from(execution.interrupted_by.is_some());
+        assert_eq!(i64::try_from(told), Ok(ended), "the end of each turn is told: {execution:?}");
         let consumed = world
             .runtime
             .store()
             .read("test", move |tx| tx.inputs_of(id, Sequence::ZERO, 100))
             .await
             .unwrap();
+        assert!(consumed.iter().any(|input| input.event == execution.trigger), "{execution:?} has its input");
         for input in consumed {
             *inputs.entry(input.event).or_default() += 1;
         }

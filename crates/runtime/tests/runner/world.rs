@@ -105,6 +105,8 @@ struct DoubleState {
     run_fault: Option<RunFault>,
     written: u64,
     uncontrollable: bool,
+    begins_unrecorded: bool,
+    context: Vec<EventId>,
     taking: VecDeque<Taking>,
     held_answers: Vec<oneshot::Sender<()>>,
     proofs: BTreeMap<ExecutionId, Vec<EventId>>,
@@ -176,6 +178,16 @@ impl Double {
     /// From now on it says that it can neither inject nor interrupt.
     pub(super) fn cannot_be_controlled(&self, cannot: bool) {
         self.state.lock().unwrap().uncontrollable = cannot;
+    }
+
+    /// What the newest run was given as context.
+    pub(super) fn context(&self) -> Vec<EventId> {
+        self.state.lock().unwrap().context.clone()
+    }
+
+    /// From now on what it starts may begin before that is on record.
+    pub(super) fn begins_unrecorded(&self) {
+        self.state.lock().unwrap().begins_unrecorded = true;
     }
 
     /// How the next injections are answered; those after them are accepted.
@@ -280,7 +292,7 @@ impl Executor for Double {
         let state = self.state.lock().unwrap();
         let can = !state.uncontrollable;
         Capabilities {
-            holds_until_pinned: true,
+            holds_until_pinned: !state.begins_unrecorded,
             controls: Controls { inject: can, interrupt: can },
             resumes: state.resumes,
         }
@@ -299,6 +311,8 @@ impl Executor for Double {
             self.state.lock().unwrap().tokens.note(request.execution, request.token.as_ref());
             self.pinned(host).await?;
             let inputs = request.inputs.iter().map(|input| input.event.id).collect();
+            let context = request.inputs.iter().filter(|input| input.is_context).map(|input| input.event.id);
+            self.state.lock().unwrap().context = context.collect();
             until(self.begin(request.execution, Call::Run(request.execution, inputs))).await
         })
     }

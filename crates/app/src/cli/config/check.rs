@@ -75,7 +75,11 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit, Stop> {
     Ok(Exit::DONE)
 }
 
-fn read(path: Option<&Path>, context: &Context) -> Result<ConfigFile, Stop> {
+/// Reads a configuration file: the one that is named, or the home's.
+///
+/// # Errors
+/// [`Stop`] when there is none, or it cannot be read.
+pub(crate) fn read(path: Option<&Path>, context: &Context) -> Result<ConfigFile, Stop> {
     let Some(path) = path else {
         let home = context.home()?;
         return home.config()?.ok_or_else(|| {
@@ -97,7 +101,8 @@ fn read(path: Option<&Path>, context: &Context) -> Result<ConfigFile, Stop> {
     Ok(ConfigFile { path: path.to_owned(), format, text })
 }
 
-fn item(problem: config::Problem) -> ProblemItem {
+/// A problem as an answer has it.
+pub(crate) fn item(problem: config::Problem) -> ProblemItem {
     let config::Problem { path, line, code, message } = problem;
     ProblemItem { path, line, code: code.to_owned(), message }
 }
