@@ -206,6 +206,11 @@ pub(super) fn is_called(arguments: &[OsString]) -> bool {
     program.is_some_and(|name| name == COMMAND)
 }
 
+/// Whether it ends with this code. It waits for no run, and so has no code for how one ended.
+pub(super) fn exits_with(exit: Exit) -> bool {
+    ![Exit::HELD, Exit::TIMED_OUT, Exit::PENDING].contains(&exit)
+}
+
 /// The command line, for its reference.
 pub(super) fn command() -> Command {
     Os::command()
