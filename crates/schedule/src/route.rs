@@ -44,12 +44,11 @@ impl RouteRule {
             }
         }
         for (path, text) in table.texts("triggers", &mut problems) {
-            match TriggerKind::ALL.iter().find(|kind| kind.as_str() == text) {
-                Some(kind) => rule.triggers.push(*kind),
-                None => {
-                    let all: Vec<&str> = TriggerKind::ALL.iter().map(|kind| kind.as_str()).collect();
-                    problems.push(ConfigProblem::at(path, format!("must be one of `{}`", all.join("`, `"))));
-                }
+            if let Some(kind) = TriggerKind::ALL.iter().find(|kind| kind.as_str() == text) {
+                rule.triggers.push(*kind);
+            } else {
+                let all: Vec<&str> = TriggerKind::ALL.iter().map(|kind| kind.as_str()).collect();
+                problems.push(ConfigProblem::at(path, format!("must be one of `{}`", all.join("`, `"))));
             }
         }
         if problems.is_empty() { Ok(rule) } else { Err(problems) }

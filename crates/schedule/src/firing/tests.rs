@@ -37,7 +37,7 @@ fn armed(timing: &Timing, ran: Option<&str>, due: &str) -> Armed {
 #[track_caller]
 fn fired(armed: &Armed, now: &str) -> Fired {
     match fire(armed, ScopeState::Enabled, at(now)) {
-        Firing::Fires(fired) => fired,
+        Firing::Fires(fired) => *fired,
         Firing::Rests => panic!("it is due"),
     }
 }
