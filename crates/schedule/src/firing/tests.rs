@@ -130,6 +130,15 @@ fn what_is_passed_over_is_counted_up_to_a_bound() {
 }
 
 #[test]
+fn a_slot_from_before_the_timer_was_due_is_not_told_to_be_missed() {
+    // The zone data changed while it was armed, so that it is due at no slot.
+    let job = armed(&cron("0 9 * * *", ""), None, "2026-06-01T12:00:00Z");
+    let late = fired(&job, "2026-06-01T16:00:00Z");
+    assert_eq!(published(&late), None);
+    assert!(late.missed.is_empty(), "{:?}", late.missed);
+}
+
+#[test]
 fn an_interval_keeps_its_grid_until_an_outage() {
     let job = armed(&Timing::Every(60), None, "2026-06-01T10:07:13Z");
     let regular = fired(&job, "2026-06-01T10:07:15Z");
