@@ -13,7 +13,7 @@ use runtime::why;
 use super::failure::Failure;
 use super::resolve;
 use super::server::{Answer, Asked, Refused, json, read};
-use super::wire::{EventBody, LaneBody, OrderBody, RunBody, RunProgressBody, WhyBody};
+use super::wire::{EventBody, LaneBody, OrderBody, RunBody, RunProgressBody, WaitBody, WhyBody, WokenBody};
 use crate::daemon::Daemon;
 use crate::view;
 use crate::view::why::WhyParts;
@@ -91,14 +91,18 @@ pub(crate) async fn reasons(daemon: &Daemon, text: &str) -> Result<WhyBody, Fail
         let (chain, inputs, without_effect) =
             (bodies(&why.chain), bodies(&why.inputs), bodies(&why.without_effect));
         let blocked: Vec<LaneBody> = why.blocked.iter().map(LaneBody::from).collect();
+        let woken = why.woken.as_ref().map(WokenBody::from);
+        let waits = why.waits.as_ref().map(|wait| WaitBody::read(tx, wait)).transpose()?;
         let sentences = view::why::sentences(&WhyParts {
             run: &run,
             chain: &chain,
             inputs: &inputs,
             without_effect: &without_effect,
             blocked: &blocked,
+            woken: woken.as_ref(),
+            waits: waits.as_ref(),
         });
-        Ok(WhyBody { run, chain, inputs, without_effect, blocked, sentences })
+        Ok(WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, sentences })
     })
     .await
 }

@@ -38,6 +38,8 @@ struct Shows {
     is_live: bool,
     /// The Work whose run it is, when it can be interrupted.
     interrupt: Option<String>,
+    /// The same, when something can be given to it.
+    inject: Option<String>,
     can_run_again: bool,
     steps: Vec<Told>,
     depth: i64,
@@ -126,6 +128,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         since: clock.moment(run.started_at.as_deref().unwrap_or(&run.claimed_at)),
         took: run::took(&run, clock.now()).map(time::span),
         is_live,
+        inject: view::order::can_inject(&run.controls).then(|| run.work.clone()),
         interrupt: view::order::can_interrupt(&run.controls).then(|| run.work.clone()),
         can_run_again: Again::admit(&run).is_ok(),
         steps,
@@ -173,6 +176,7 @@ impl Told {
             Kind::Root => "i-hook",
             Kind::Event => "i-events",
             Kind::Route => "i-route",
+            Kind::Wait => "i-wait",
             Kind::Run => "i-play",
         };
         Self {
