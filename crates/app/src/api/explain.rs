@@ -13,9 +13,9 @@ use runtime::ActiveGeneration;
 use runtime::explain::{Answered, Explanation, Fate, Subject};
 
 use super::config;
-use super::pause;
 use super::events::{fresh_delivery_id, key};
 use super::failure::Failure;
+use super::pause;
 use super::resolve;
 use super::server::{Answer, Asked, json, read};
 use super::story;

@@ -107,7 +107,8 @@ async fn page(visit: &Visit, typed: Typed, failure: Option<Failure>) -> Answer {
 /// The command that does the same; a part that cannot be typed as it is stands as its name.
 fn command(typed: &Typed) -> String {
     let or = |text: &str, name: &str| {
-        let plain = Some(text).filter(|text| !text.is_empty() && !text.contains('\n') && !text.starts_with('-'));
+        let plain =
+            Some(text).filter(|text| !text.is_empty() && !text.contains('\n') && !text.starts_with('-'));
         plain.and_then(quoted).unwrap_or_else(|| name.to_owned())
     };
     let named = match typed.event_type.as_str() {

@@ -68,10 +68,7 @@ pub(crate) fn of_interrupting(work: &WorkBody) -> Vec<Effect> {
     let mut effects = vec![Effect::new("i-stop", stops).for_good()];
     let pending = i64::try_from(work.pending.as_ref().map_or(0, Vec::len)).unwrap_or(i64::MAX);
     effects.push(match pending {
-        0 => Effect::new(
-            "i-wait",
-            "The Work stays. No input is pending, so it rests until its next one.",
-        ),
+        0 => Effect::new("i-wait", "The Work stays. No input is pending, so it rests until its next one."),
         pending => {
             let inputs = super::count(pending, "pending input", "pending inputs");
             Effect::new(
@@ -80,10 +77,8 @@ pub(crate) fn of_interrupting(work: &WorkBody) -> Vec<Effect> {
             )
         }
     });
-    effects.push(Effect::new(
-        "i-skip",
-        "It counts as no failure, and what the run took in is not given again.",
-    ));
+    effects
+        .push(Effect::new("i-skip", "It counts as no failure, and what the run took in is not given again."));
     effects
 }
 
@@ -109,16 +104,16 @@ pub(crate) fn of_releasing(work: &WorkBody) -> Vec<Effect> {
         effects.push(Effect::new("i-held", format!("It is held{}.", because(Some(&hold.reason), None))));
         effects.push(match hold.because.as_str() {
             "budget" => Effect::new(
-                "i-run",
+                "i-play",
                 "One more turn goes through, whatever it uses. Then the budget counts again, and may hold it again.",
             ),
-            "gate" => Effect::new("i-run", "Its first run starts without a word of its gate."),
+            "gate" => Effect::new("i-play", "Its first run starts without a word of its gate."),
             "wake_refused" => Effect::new(
-                "i-run",
+                "i-play",
                 "It goes on with what ended its Wait, on your word, although its chain of Events is used up.",
             ),
             // A later daemon may know more reasons.
-            _other => Effect::new("i-run", "It goes on."),
+            _other => Effect::new("i-play", "It goes on."),
         });
     }
     let pending = i64::try_from(work.pending.as_ref().map_or(0, Vec::len)).unwrap_or(i64::MAX);
@@ -136,9 +131,11 @@ pub(crate) fn of_replaying(event: &EventBody) -> Vec<Effect> {
     vec![
         Effect::new(
             "i-events",
-            format!("A new Event, `core.replay.requested`, says what {id} said, with the same payload. It follows from {id}, within the bounds of that chain."),
+            format!(
+                "A new Event, `core.replay.requested`, says what {id} said, with the same payload. It follows from that one, within the bounds of its chain."
+            ),
         ),
-        Effect::new("i-skip", format!("What became of {id} stays as it is.")),
+        Effect::new("i-skip", "What became of the first one stays as it is."),
     ]
 }
 
@@ -147,10 +144,15 @@ pub(crate) fn of_pausing(scope: &str) -> Vec<Effect> {
     vec![
         Effect::new(
             "i-held",
-            format!("Nothing of scope `{scope}` starts any more, nor of what descends from it. That lasts over restarts."),
+            format!(
+                "Nothing of scope `{scope}` starts any more, nor of what descends from it. That lasts over restarts."
+            ),
         ),
         Effect::new("i-run", "What runs now goes on to its end."),
-        Effect::new("i-events", "Events are accepted and routed. They wait in order, as input of their Works."),
+        Effect::new(
+            "i-events",
+            "Events are accepted and routed. They wait in order, as input of their Works.",
+        ),
         Effect::new("i-retry", "Resuming it lets everything start again."),
     ]
 }
@@ -159,8 +161,10 @@ pub(crate) fn of_pausing(scope: &str) -> Vec<Effect> {
 pub(crate) fn of_resuming(scope: &str) -> Vec<Effect> {
     vec![
         Effect::new(
-            "i-run",
-            format!("Works of scope `{scope}`, and of what descends from it, start again. Who has waited for longest goes first."),
+            "i-play",
+            format!(
+                "Works of scope `{scope}`, and of what descends from it, start again. Who has waited for longest goes first."
+            ),
         ),
         Effect::new("i-work", "No more of them run at once than `concurrency` allows."),
     ]
@@ -185,7 +189,12 @@ mod tests {
     fn every_action_says_what_it_does() {
         let said = |effects: Vec<Effect>| {
             let lines = effects.iter().map(|effect| {
-                format!("{} {}{}", effect.icon, effect.sentence, if effect.is_final { " (final)" } else { "" })
+                format!(
+                    "{} {}{}",
+                    effect.icon,
+                    effect.sentence,
+                    if effect.is_final { " (final)" } else { "" }
+                )
             });
             lines.collect::<Vec<_>>().join("\n")
         };

@@ -227,7 +227,9 @@ fn start(parts: &WhyParts<'_>) -> Step {
             1 => "once".to_owned(),
             more => super::count(more, "time", "times"),
         };
-        then.push(format!("A daemon took it over {times} after its first claim; it is still the same attempt."));
+        then.push(format!(
+            "A daemon took it over {times} after its first claim; it is still the same attempt."
+        ));
     }
     if let Some(woken) = parts.woken.filter(|woken| woken.wait.run == run.id) {
         then.push(format!("{} Turn {} began with it.", super::wait::ended(woken), run.turn));

@@ -267,7 +267,12 @@ pub(super) fn broke(tx: &mut dyn Tx, item: &Item, error: &StoreError) -> Result<
     let mut applied = Applied::default();
     if tx.unrouted(item.candidate.event.sequence)?.is_some() {
         let reason = error.to_string();
-        block(tx, item, Failure { code: Code::known(error.code()), reason, weight: Weight::Try }, &mut applied)?;
+        block(
+            tx,
+            item,
+            Failure { code: Code::known(error.code()), reason, weight: Weight::Try },
+            &mut applied,
+        )?;
     }
     Ok(applied)
 }
