@@ -115,6 +115,7 @@ pub(super) fn run() -> RunBody {
         interrupt_event_id: None,
         controls: Vec::new(),
         orders: Vec::new(),
+        progress: None,
     }
 }
 

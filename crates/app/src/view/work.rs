@@ -79,6 +79,8 @@ pub(crate) fn fields(work: &WorkBody, now: Timestamp) -> Vec<Field> {
     fields.extend(work.keys.iter().map(|key| Field::new("key", super::key(key))));
     let place = [("goes on from", &work.predecessor), ("goes on in", &work.successor)];
     fields.extend(place.into_iter().filter_map(|(name, id)| Some(Field::new(name, id.as_deref()?))));
+    fields.extend(work.parent.as_deref().map(|id| Field::new("created by a run of", id)));
+    fields.extend(work.children.iter().map(|id| Field::new("created", id.as_str())));
     fields.extend(work.concurrency.as_deref().map(|key| Field::new("runs alone under", key)));
     fields.push(Field::new("runs", work.attempts.to_string()));
     let created = format!("{} ({})", time::absolute(&work.created_at), time::ago(&work.created_at, now));

@@ -444,6 +444,19 @@ fn write(
     Ok(())
 }
 
+/// As [`join_backlog`], for a Work that no route created.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn join_backlog_of(
+    tx: &mut dyn Tx,
+    key: &Key,
+    by: &Checkpoint,
+    (scope, binding): (&ScopeName, &BindingName),
+) -> Result<(), StoreError> {
+    join_backlog(tx, key, scope, by, binding, &mut Applied::default())
+}
+
 /// Earlier Events of a key that a Work just got join its backlog, each in its place.
 fn join_backlog(
     tx: &mut dyn Tx,

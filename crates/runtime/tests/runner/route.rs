@@ -293,8 +293,11 @@ async fn a_disabled_scope_keeps_its_events_until_it_is_enabled() {
     disabled.disabled = true;
     let mut world = World::with(disabled).await;
     let event = world.deliver("d-1", "k").await;
-    world.run().await;
-    assert_eq!(world.outcome(event).await, None);
+    for _ in 0..10 {
+        world.run().await;
+        world.clock.advance(Duration::from_mins(1));
+    }
+    assert_eq!(world.outcome(event).await, None, "it is not set aside for that");
     world.apply(scope(ActivePolicy::Queue, 16)).await;
     world.run().await;
     let checkpoint = world.checkpoint(event).await.unwrap();
