@@ -5,6 +5,7 @@
 
 pub(crate) mod time;
 pub(crate) mod word;
+pub(crate) mod clip;
 pub(crate) mod payload;
 pub(crate) mod event;
 pub(crate) mod order;

@@ -64,7 +64,7 @@ struct Scope {
     secrets: Vec<Part>,
     read_scopes: Vec<String>,
     /// Each with how it stands.
-    budgets: Vec<(String, String)>,
+    budgets: Vec<(String, Vec<said::Part>)>,
 }
 
 /// The button that resumes the scope that pauses one.
@@ -265,7 +265,11 @@ impl Scope {
             ceilings: words.ceilings,
             secrets: words.secrets,
             read_scopes: words.read_scopes,
-            budgets: words.budgets,
+            budgets: words
+                .budgets
+                .into_iter()
+                .map(|(name, standing)| (name, said::parts(&standing, clock)))
+                .collect(),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::api::server::Answer;
 use crate::api::wire::{PendingInputBody, RunBody, WorkBody};
 use crate::api::{runs, work};
 use crate::view;
-use crate::view::clock::Moment;
+use crate::view::clock::{Clock, Moment};
 use crate::view::look::Look;
 use crate::view::payload::spelled;
 use crate::view::said::{self, Part};
@@ -50,7 +50,7 @@ struct Shown {
     scope: String,
     keys: Vec<Key>,
     /// The budgets that it is under, each with how it stands.
-    budgets: Vec<(String, String)>,
+    budgets: Vec<(String, Vec<Part>)>,
     created: Moment,
     ended: Option<Moment>,
     attempts: i64,
@@ -127,7 +127,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         mover: said::parts(&view::work::end(&body).unwrap_or_else(|| view::work::mover(&body)), clock),
         lifecycle: view::work::lifecycle(&body.lifecycle).to_owned(),
         keys: keys(&body),
-        budgets: view::budget::all(body.budgets.as_deref().unwrap_or_default()),
+        budgets: budgets(&body, clock),
         created: clock.moment(&body.created_at),
         ended: body.ended_at.as_deref().map(|at| clock.moment(at)),
         attempts: body.attempts,
@@ -149,6 +149,14 @@ pub(super) async fn retry(visit: &Visit) -> Answer {
     let id = visit.asked.id();
     work::try_again(&visit.daemon, id, Some(delivery_id)).await?;
     Ok(html::see(&format!("/work/{id}")))
+}
+
+fn budgets(body: &WorkBody, clock: &Clock) -> Vec<(String, Vec<Part>)> {
+    let budgets = view::budget::all(body.budgets.as_deref().unwrap_or_default());
+    budgets
+        .into_iter()
+        .map(|(name, standing)| (spelled(&name), said::parts(&spelled(&standing), clock)))
+        .collect()
 }
 
 fn keys(body: &WorkBody) -> Vec<Key> {

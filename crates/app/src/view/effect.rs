@@ -104,16 +104,16 @@ pub(crate) fn of_releasing(work: &WorkBody) -> Vec<Effect> {
         effects.push(Effect::new("i-held", format!("It is held{}.", because(Some(&hold.reason), None))));
         effects.push(match hold.because.as_str() {
             "budget" => Effect::new(
-                "i-run",
+                "i-play",
                 "One more turn goes through, whatever it uses. Then the budget counts again, and may hold it again.",
             ),
-            "gate" => Effect::new("i-run", "Its first run starts without a word of its gate."),
+            "gate" => Effect::new("i-play", "Its first run starts without a word of its gate."),
             "wake_refused" => Effect::new(
-                "i-run",
+                "i-play",
                 "It goes on with what ended its Wait, on your word, although its chain of Events is used up.",
             ),
             // A later daemon may know more reasons.
-            _other => Effect::new("i-run", "It goes on."),
+            _other => Effect::new("i-play", "It goes on."),
         });
     }
     let pending = i64::try_from(work.pending.as_ref().map_or(0, Vec::len)).unwrap_or(i64::MAX);
@@ -132,10 +132,10 @@ pub(crate) fn of_replaying(event: &EventBody) -> Vec<Effect> {
         Effect::new(
             "i-events",
             format!(
-                "A new Event, `core.replay.requested`, says what {id} said, with the same payload. It follows from {id}, within the bounds of that chain."
+                "A new Event, `core.replay.requested`, says what {id} said, with the same payload. It follows from that one, within the bounds of its chain."
             ),
         ),
-        Effect::new("i-skip", format!("What became of {id} stays as it is.")),
+        Effect::new("i-skip", "What became of the first one stays as it is."),
     ]
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn of_pausing(scope: &str) -> Vec<Effect> {
 pub(crate) fn of_resuming(scope: &str) -> Vec<Effect> {
     vec![
         Effect::new(
-            "i-run",
+            "i-play",
             format!(
                 "Works of scope `{scope}`, and of what descends from it, start again. Who has waited for longest goes first."
             ),
