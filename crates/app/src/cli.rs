@@ -33,11 +33,14 @@ mod work;
 mod runs;
 mod waits;
 mod timers;
+mod jobs;
+mod import;
 mod sessions;
 mod completions;
 mod man;
 mod schema;
 mod reference;
+mod os;
 
 use exit::Exit;
 use failure::{Failure, Stop};
@@ -94,6 +97,12 @@ enum Command {
     /// Timers: what will happen by time
     #[command(subcommand)]
     Timers(timers::TimersCommand),
+    /// Jobs: when they run, and what starts them
+    #[command(subcommand)]
+    Jobs(jobs::JobsCommand),
+    /// Import what other schedulers have
+    #[command(subcommand)]
+    Import(import::ImportCommand),
     /// Sessions: the browsers that are logged in to the page
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
@@ -125,6 +134,9 @@ impl Context {
 /// Reads the command line, does what it says, and tells how that went.
 pub(crate) fn main() -> ExitCode {
     let arguments = env::arguments();
+    if os::is_called(&arguments) {
+        return os::main(&arguments);
+    }
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return misread(&error, arguments.iter().any(|argument| argument == "--json")).into(),
@@ -161,6 +173,8 @@ fn run(command: Command, context: &Context) -> Result<Exit, Stop> {
         Command::Schema(args) => schema::schema(&args, context),
         Command::Reference(command) => reference::reference(&command, Cli::command()),
         Command::Config(config::ConfigCommand::Check(args)) => config::check::check(&args, context),
+        Command::Jobs(command) => jobs::run(command, context),
+        Command::Import(command) => import::run(command, context),
         Command::Up(args) => on_many_threads(up::up(args, context)),
         Command::Serve(args) => on_many_threads(serve::serve(args, context)),
         Command::Open(args) => one_thread()?.block_on(open::open(&args, context)),

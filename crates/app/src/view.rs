@@ -10,6 +10,7 @@ pub(crate) mod event;
 pub(crate) mod order;
 pub(crate) mod wait;
 pub(crate) mod work;
+pub(crate) mod effect;
 pub(crate) mod budget;
 pub(crate) mod run;
 pub(crate) mod timeline;

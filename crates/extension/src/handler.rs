@@ -47,7 +47,7 @@ pub trait PreparedRoute: fmt::Debug + Send + Sync {
     fn decide<'a>(&'a self, input: &'a RouteInput) -> BoxFuture<'a, Result<Option<Match>, HandlerError>>;
 }
 
-/// A handler could not decide. The Event stays unrouted and is tried again.
+/// A handler could not decide. The Event stays unrouted and is tried again, a few times at most.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct HandlerError {
@@ -55,6 +55,9 @@ pub struct HandlerError {
     pub code: Code,
     /// In words, without payload or secret.
     pub reason: String,
+    /// Whether the Event and the configuration alone make it fail, so that another try would fail the same way.
+    /// Then there is none: the Event is set aside at once.
+    pub is_final: bool,
 }
 
 /// What a handler decides by.

@@ -6,6 +6,7 @@ mod runner {
     mod engines;
     mod server;
     mod told;
+    mod tokens;
     mod world;
 
     mod accept;
@@ -16,7 +17,9 @@ mod runner {
     mod causal;
     mod complete;
     mod control;
+    mod counted;
     mod crash;
+    mod crash_sequels;
     mod crowd;
     mod gate;
     mod interrupt;
@@ -29,7 +32,9 @@ mod runner {
     mod successor;
     mod poison;
     mod room;
+    mod rung;
     mod shuffle;
+    mod toolbelt;
     mod wait;
     mod wake;
     mod woken;

@@ -236,7 +236,6 @@ impl<'d, M: Model> Both<'d, M> {
 
     /// Lets everything go on that goes on by itself, and sees that nothing is left.
     fn come_to_rest(&mut self, ran: &mut Ran) -> Result<(), Difference> {
-        let mut quiet = 0;
         for round in 0..ROUNDS_MAX {
             let mut changed = false;
             for turn in 0.. {
@@ -246,8 +245,7 @@ impl<'d, M: Model> Both<'d, M> {
                 self.commands.push(format!("at rest, round {round}: {:?}", one.command));
                 changed |= self.step(one, other, ran)?;
             }
-            quiet = if changed { 0 } else { quiet + 1 };
-            if quiet == QUIET_ROUNDS {
+            if !changed {
                 return invariant::check_rest(&self.also).map_err(|broken| self.broken(broken));
             }
         }
@@ -262,8 +260,6 @@ impl<'d, M: Model> Both<'d, M> {
 
 /// More rounds than any program needs to come to rest.
 const ROUNDS_MAX: u32 = 200;
-/// After how many rounds in which nothing happened everything is at rest.
-const QUIET_ROUNDS: u32 = 2;
 
 fn digest(lines: &BTreeSet<String>) -> u64 {
     let mut hasher = DefaultHasher::new();

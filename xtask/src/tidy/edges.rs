@@ -21,11 +21,12 @@ const ALLOWED: &[Allowed] = &[
     Allowed { package: "store", uses: &["domain", "tracker"], in_tests: &["spec"] },
     // One is started for every job, twice, and nothing of the daemon may make it larger.
     Allowed { package: "launcher", uses: &[], in_tests: &[] },
+    Allowed { package: "schedule", uses: &["extension"], in_tests: &[] },
     Allowed { package: "bundled", uses: &["extension", "launcher"], in_tests: &["spec"] },
     Allowed { package: "spec", uses: &["domain", "extension"], in_tests: &[] },
     Allowed {
         package: "open-conduit",
-        uses: &["bundled", "domain", "extension", "runtime", "store", "tracker"],
+        uses: &["bundled", "domain", "extension", "runtime", "schedule", "store", "tracker"],
         in_tests: &["spec"],
     },
     // The tools start what they test as anyone else would.
@@ -48,8 +49,8 @@ enum Only {
 }
 
 const WALLS: &[Wall] = &[
-    Wall { package: "tokio", only: Only::OutsideOf(&["domain", "launcher"]), in_tests: &[] },
-    Wall { package: "tracing", only: Only::OutsideOf(&["domain", "launcher"]), in_tests: &[] },
+    Wall { package: "tokio", only: Only::OutsideOf(&["domain", "launcher", "schedule"]), in_tests: &[] },
+    Wall { package: "tracing", only: Only::OutsideOf(&["domain", "launcher", "schedule"]), in_tests: &[] },
     // The benchmark runs the store's statements bare.
     Wall { package: "rusqlite", only: Only::In(&["store"]), in_tests: &["open-conduit"] },
     Wall { package: "tokio-postgres", only: Only::In(&["store"]), in_tests: &["open-conduit", "runtime"] },

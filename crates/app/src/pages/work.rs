@@ -36,8 +36,7 @@ struct Shown {
     name: String,
     look: Look,
     is_live: bool,
-    /// Whether its run can be interrupted.
-    can_interrupt: bool,
+    run: Controls,
     /// What was ordered of its run, and what came of it.
     orders: Vec<Vec<Part>>,
     /// The name of a request for its next run, when one may be made.
@@ -62,6 +61,13 @@ struct Shown {
     /// How many of its runs are not shown.
     more: i64,
     command: String,
+}
+
+/// What can be ordered of the run that goes on.
+#[derive(Debug)]
+struct Controls {
+    can_interrupt: bool,
+    can_inject: bool,
 }
 
 #[derive(Debug)]
@@ -107,7 +113,10 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         name,
         look: view::work::look(&body),
         is_live: body.ended_at.is_none(),
-        can_interrupt: view::order::can_interrupt(&body.controls),
+        run: Controls {
+            can_interrupt: view::order::can_interrupt(&body.controls),
+            can_inject: view::order::can_inject(&body.controls),
+        },
         orders: body
             .orders
             .iter()
@@ -140,13 +149,6 @@ pub(super) async fn retry(visit: &Visit) -> Answer {
     let id = visit.asked.id();
     work::try_again(&visit.daemon, id, Some(delivery_id)).await?;
     Ok(html::see(&format!("/work/{id}")))
-}
-
-/// Lets a held Work go on.
-pub(super) async fn release(visit: &Visit) -> Answer {
-    Form::read(visit, &[])?;
-    let released = work::let_go(&visit.daemon, visit.asked.id()).await?;
-    Ok(html::see(&format!("/work/{}", released.id)))
 }
 
 fn keys(body: &WorkBody) -> Vec<Key> {

@@ -198,16 +198,12 @@ fn sentence(reason: &str) -> String {
 fn of_quarantined(newest: &QuarantinedBody, counted: usize, clock: &Clock) -> Need {
     let number = i64::try_from(counted).unwrap_or(i64::MAX);
     let (ask, path, since_word) = if number == 1 {
-        (
-            format!("One Event is quarantined after {QUARANTINE_TRIES} tries"),
-            format!("/events/{}", newest.event),
-            "Set aside",
-        )
+        ("One Event is quarantined".to_owned(), format!("/events/{}", newest.event), "Set aside")
     } else {
         let ask = format!("{number} Events are quarantined");
         (ask, "/events?outcome=quarantined".to_owned(), "The newest was set aside")
     };
-    let by = newest.route.as_ref().map(|route| format!(" made route {route} fail each time"));
+    let by = newest.route.as_ref().map(|route| format!(" made route {route} fail"));
     let reason = newest.reason.as_deref().map(|reason| clipped(&spelled(reason), REASON_LETTERS));
     let because = event::because(reason.as_deref(), newest.code.as_deref()).replace('`', "");
     let fails = by.unwrap_or_else(|| " could not be routed".to_owned());

@@ -79,9 +79,10 @@ impl PreparedRoute for ToldRoute {
             if self.looks && says["known"] == true && input.work.is_none() {
                 return Ok(None);
             }
-            if says["fail"] == true {
+            if says["fail"] == true || says["fail"] == "for good" {
                 let reason = "the test says so".to_owned();
-                return Err(HandlerError { code: Code::known("told_to_fail"), reason });
+                let is_final = says["fail"] == "for good";
+                return Err(HandlerError { code: Code::known("told_to_fail"), reason, is_final });
             }
             if says["drop"] == true {
                 let reason = "the test says so".to_owned();

@@ -174,13 +174,15 @@ pub(super) fn resting(turn: usize, seen: &Snapshot) -> Option<Step> {
 /// More turns than a round has.
 const MOVES_MAX: usize = 64;
 
+/// Whether a report of an attempt would have an effect.
+fn is_heard(seen: &Snapshot, attempt: &AttemptRecord) -> bool {
+    attempt.state == AttemptState::Running
+        && !attempt.recovering
+        && attempt.lease_until.is_some_and(|until| until > seen.now)
+}
+
 fn next_of_an_operator(seen: &Snapshot) -> Option<Command> {
-    let runs = |attempt: &&AttemptRecord| {
-        attempt.state == AttemptState::Running
-            && !attempt.recovering
-            && attempt.lease_until.is_some_and(|until| until > seen.now)
-    };
-    if let Some(attempt) = attempts_in_order(seen).into_iter().find(runs) {
+    if let Some(attempt) = attempts_in_order(seen).into_iter().find(|attempt| is_heard(seen, attempt)) {
         let end = TurnEnd::of(TurnOutcome::Completed);
         return Some(Command::Report { execution: attempt.id, epoch: attempt.epoch, end });
     }
@@ -267,8 +269,8 @@ fn fire(_draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {
 
 fn report(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
     let attempts = attempts_in_order(seen);
-    let live: Vec<_> = attempts.iter().filter(|attempt| !attempt.state.is_terminal()).copied().collect();
-    let attempt = if draw.one_in(8) { *draw.of(&attempts)? } else { *draw.of(&live)? };
+    let heard: Vec<_> = attempts.iter().filter(|attempt| is_heard(seen, attempt)).copied().collect();
+    let attempt = if draw.one_in(12) { *draw.of(&attempts)? } else { *draw.of(&heard)? };
     // Now and then under an epoch of before.
     let stale = attempt.epoch.number() > 1 && draw.one_in(4);
     let epoch = if stale { Epoch::FIRST } else { attempt.epoch };
@@ -333,9 +335,11 @@ fn release(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
     if draw.one_in(4) { draw.of(&works) } else { draw.of(&held) }.copied().map(Command::Release)
 }
 
-fn configure(draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {
-    // The same names, under other bounds.
-    draw.one_in(4).then(|| Command::Configure(configuration(draw.below(64))))
+fn configure(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    // The same names, under other bounds. A handler that stands at its gate meanwhile is asked again, and which of two
+    // Works that it makes with another one is the older is nobody's concern.
+    let routed = seen.events.iter().all(|event| event.checkpoint.is_some());
+    (routed && draw.one_in(2)).then(|| Command::Configure(configuration(draw.below(64))))
 }
 
 fn alias(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {

@@ -113,15 +113,15 @@ fn tell_works(places: &Places<'_>, lines: &mut BTreeSet<String>) {
             | EligibilityRecord::Backoff(_)
             | EligibilityRecord::Exhausted) => format!("{other:?}"),
         };
-        // How often it failed matters no more once it has ended.
+        // How often it failed and why it was held matter no more once it has ended.
         let failures = if it.state.is_terminal() { 0 } else { it.failures };
+        let held = it.held.is_some() && !it.state.is_terminal();
         lines.insert(format!(
-            "work {:?}: {:?}, keys {:?}, pending {:?}, failed {failures}, {eligibility}, held {}",
+            "work {:?}: {:?}, keys {:?}, pending {:?}, failed {failures}, {eligibility}, held {held}",
             places.work(it.id),
             it.state,
             it.keys,
             places.list(&it.pending),
-            it.held.is_some(),
         ));
     }
 }

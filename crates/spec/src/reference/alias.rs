@@ -60,7 +60,13 @@ impl Reference {
             if self.subscriptions.iter().any(after) && !self.comes_to() {
                 return;
             }
-            for at in 0..self.subscriptions.len() {
+            // Of one Event, whoever has observed least comes first.
+            let mut order: Vec<usize> = (0..self.subscriptions.len()).collect();
+            order.sort_by(|one, other| {
+                let [one, other] = [one, other].map(|at| &self.subscriptions[*at]);
+                (one.after, &one.id).cmp(&(other.after, &other.id))
+            });
+            for at in order {
                 self.observe(at, &event);
             }
             next += 1;

@@ -221,7 +221,11 @@ impl Reference {
         if !held {
             return Err("not_held");
         }
-        self.work_mut(id).record.held = None;
+        let now = self.now;
+        let work = self.work_mut(id);
+        work.record.held = None;
+        // While it was held it did not wait for room.
+        work.queued_at = now;
         self.release_wait(id)?;
         Ok(Answer::Done)
     }

@@ -7,7 +7,7 @@ use domain::store::StartRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{EventBody, KeyBody, RunBody};
+use super::{EventBody, KeyBody, RunBody, WaitBody, WokenBody};
 
 /// A page of runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -263,6 +263,12 @@ pub(crate) struct WhyBody {
     pub(crate) without_effect: Vec<EventBody>,
     /// Lanes of the Work that stand still.
     pub(crate) blocked: Vec<LaneBody>,
+    /// The Wait whose end let the run, or its present turn, begin.
+    #[serde(default)]
+    pub(crate) woken: Option<WokenBody>,
+    /// What the run waits for, or what its end made its Work wait for, while that goes on.
+    #[serde(default)]
+    pub(crate) waits: Option<WaitBody>,
     /// The whole story, a sentence a line.
     pub(crate) sentences: Vec<String>,
 }

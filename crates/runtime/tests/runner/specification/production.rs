@@ -122,6 +122,7 @@ impl World {
                 texts.lock().unwrap().get(text).cloned().ok_or_else(|| "unknown text".to_owned())
             }),
             secrets: Arc::new(NoSecrets),
+            tokens: Arc::new(runtime::NoTokens),
             look_again: None,
         };
         let handler: Arc<dyn Handler> = Arc::new(Told(Arc::clone(&self.desk)));

@@ -123,7 +123,7 @@ impl PreparedRoute for ToldRoute {
             }
             if says["wish"] == "fail" {
                 let code = Code::known("told_to_fail");
-                return Err(HandlerError { code, reason: "the case says so".to_owned() });
+                return Err(HandlerError { code, reason: "the case says so".to_owned(), is_final: false });
             }
             if self.drops || says["wish"] == "drop" {
                 let code = Code::known("told_to_drop");
