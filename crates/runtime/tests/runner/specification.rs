@@ -84,7 +84,6 @@ fn in_a_file(case: Case) {
     let mut driver = Production::new(Engine::Sqlite(directory.path().join("conduit.db")));
     case(&mut driver);
     let (reopened, copies) = driver.reopened();
-    println!("POINTS {reopened} {copies}");
     assert!(reopened > 1 && copies > 10, "{copies} copies, and it went on in {reopened}");
 }
 
