@@ -6,5 +6,4 @@ mod runner {
     mod firings;
     mod paths;
     mod cases;
-    mod speed;
 }

@@ -15,7 +15,7 @@ async fn the_token_is_in_a_file_of_its_user_and_is_replaced_at_adoption() {
     let home = Home::new();
     let (ready, gate) = (home.file("ready"), home.file("gate"));
     let command = format!(
-        "env; cat /proc/$$/cmdline; : > {}; while [ ! -e {} ]; do sleep 0.02; done; cat \"$OS_TOKEN_FILE\"",
+        "env; cat /proc/$$/cmdline; echo; : > {}; while [ ! -e {} ]; do sleep 0.02; done; cat \"$OS_TOKEN_FILE\"",
         ready.display(),
         gate.display()
     );

@@ -12,7 +12,7 @@ async fn running(daemon: &TestDaemon, delivery: &str) -> (String, String, String
     let event = daemon.emit(&event).await["event"].as_str().unwrap().to_owned();
     let runs = |list: &Value| {
         let items = list["items"].as_array().cloned().unwrap_or_default();
-        items.into_iter().find(|run| run["trigger"]["id"] == event && run["state"] == "running")
+        items.into_iter().find(|run| run["trigger"]["event"] == event && run["state"] == "running")
     };
     let list = daemon.until("/v1/runs", |list| runs(list).is_some()).await;
     let run = runs(&list).unwrap();
