@@ -24,6 +24,7 @@ use crate::budget;
 use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
+use crate::order;
 use crate::park;
 use crate::route::reopen::lanes_of;
 use crate::schedule;
@@ -387,6 +388,7 @@ impl Step<'_> {
         self.done.announced |= announce::turn_ended(tx, self.active, proposed.event, &next, &ended, result)?;
         self.done.ended.push(result.outcome);
         if let Some(wait) = wait {
+            order::turn_over(tx, &ended)?;
             self.done.armed += u64::from(park::register(tx, &wait)?);
             let woken = fact::registered(tx, self.active, &wait, proposed.woken)?;
             self.done.ready |= woken.ready;

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod runner {
+    mod clock;
     mod engines;
     mod server;
     mod told;

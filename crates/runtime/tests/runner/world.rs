@@ -19,7 +19,6 @@ use domain::text::{
     BindingName, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
     SourceName,
 };
-use domain::time::{Clock, Timestamp};
 use domain::toolbelt::Presented;
 use domain::wait::{Registration, Wait};
 use domain::work::Work;
@@ -35,39 +34,9 @@ use serde_json::{Value, json};
 use store::Location;
 use tokio::sync::oneshot;
 
+pub(super) use super::clock::HandClock;
 use super::tokens::{CountedTokens, Given};
 use super::told::Told;
-
-/// A clock that stands still until it is moved.
-#[derive(Debug)]
-pub(super) struct HandClock(Mutex<(Timestamp, Duration)>);
-
-impl Clock for HandClock {
-    fn wall(&self) -> Timestamp {
-        self.0.lock().unwrap().0
-    }
-
-    fn boot(&self) -> Duration {
-        self.0.lock().unwrap().1
-    }
-}
-
-impl HandClock {
-    pub(super) fn new() -> Arc<Self> {
-        let start = Timestamp::parse("2026-03-01T12:00:00Z").unwrap();
-        Arc::new(Self(Mutex::new((start, Duration::from_secs(1000)))))
-    }
-
-    /// The clock, for a store.
-    pub(super) fn shared(self: &Arc<Self>) -> Arc<dyn Clock> {
-        Arc::<Self>::clone(self)
-    }
-
-    pub(super) fn advance(&self, by: Duration) {
-        let mut now = self.0.lock().unwrap();
-        *now = (now.0.after(by), now.1 + by);
-    }
-}
 
 /// What the double was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
