@@ -42,6 +42,7 @@ struct Document {
 
 const DOCUMENTS: &[Document] = &[
     Document { path: "docs/reference/cli.md", make: |source| source.program(&["reference", "cli"]) },
+    Document { path: "docs/reference/os.md", make: |source| source.program(&["reference", "os"]) },
     Document {
         path: "docs/reference/conduit.schema.json",
         make: |source| source.program(&["reference", "config"]),

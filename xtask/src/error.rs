@@ -64,6 +64,9 @@ pub(crate) enum Error {
     /// Rules were broken and no test noticed, or a patch is out of date; what became of each has been printed.
     #[error("mutants that no test killed: {names}")]
     Mutants { names: String },
+    /// Tests that are to notice a broken rule fail already where none is broken.
+    #[error("tests that fail where nothing is broken: {names}")]
+    Unbroken { names: String },
     /// No test took a picture.
     #[error(
         "no picture was taken: there are no tests {tests}; name the present ones in xtask/src/screenshots.rs"

@@ -1,17 +1,27 @@
 //! `cargo xtask mutants`: breaks a rule on purpose, and sees that a test notices.
 //!
-//! Each file in `xtask/mutants` is a patch to production code with a head that says what it breaks and which tests
-//! must fail for it. They are applied one by one to a copy of the committed tree, built and run. A mutant that
-//! survives means that its rule is not held; one that does not apply or does not compile has to be written anew.
+//! Each file in `xtask/mutants` is a patch to production code with a head that says which rule it breaks and which
+//! tests must fail for it. They are applied one by one to a tree of their own, below the target folder, of what is
+//! committed; it is built and those tests are run. A mutant that survives means that its rule is not held; one that
+//! does not apply or does not compile has to be written anew.
 //!
-//! It takes minutes, so it is no part of the check. That the patches name tests that are there is.
+//! Everything is built once as it is, and the tests have to pass then; after that only what a patch touches is built
+//! again. It takes minutes all the same, so it is no part of the check. That the patches still apply, and name
+//! rules and tests that are there, is (`tidy`).
 
+mod patch;
+mod tree;
+
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
+pub(crate) use self::patch::{Change, Head};
+use self::tree::Tree;
+use crate::component::{self, Component};
 use crate::error::Error;
 use crate::machine::{self, file_error};
+use crate::postgres::{self, Server};
 use crate::{metadata, output};
 
 /// Where the patches are, from the root.
@@ -25,35 +35,9 @@ pub(crate) struct Arguments {
     /// Try only these, by the names of their files
     #[arg(long, value_name = "MUTANT", value_delimiter = ',')]
     only: Vec<String>,
-}
-
-/// The head of a patch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Head {
-    /// The package whose tests are run.
-    pub(crate) package: String,
-    /// Which of its tests: `lib`, or the name of an integration test.
-    pub(crate) target: String,
-    /// The tests that must fail, by their whole names.
-    pub(crate) killed_by: Vec<String>,
-}
-
-impl Head {
-    /// Reads what stands before the first difference.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let head = text.split("diff --git").next().unwrap_or_default();
-        let value = |name: &str| {
-            let line = head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.map(|value| value.trim().to_owned())
-                .ok_or_else(|| format!("its head has no line `{name}: …`"))
-        };
-        let killed_by: Vec<String> =
-            value("Killed by")?.split(',').map(|name| name.trim().to_owned()).collect();
-        if killed_by.iter().any(String::is_empty) {
-            return Err("it names no test that must fail".to_owned());
-        }
-        Ok(Self { package: value("Package")?, target: value("Target")?, killed_by })
-    }
+    /// Leave a component out; the tests that need it pass without it
+    #[arg(long, value_name = "COMPONENT", value_delimiter = ',')]
+    without: Vec<Component>,
 }
 
 /// A patch, by the name of its file.
@@ -67,7 +51,7 @@ struct Mutant {
 /// What became of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fate {
-    /// These of its tests failed.
+    /// These of its tests did not pass.
     Killed(Vec<String>),
     /// All of its tests passed.
     Survived,
@@ -78,28 +62,34 @@ enum Fate {
 /// Tries every mutant, or those that are named.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let mutants = read(arguments)?;
-    let work = metadata::members()?.target_directory.join("mutants");
-    let tree = work.join("tree");
-    fresh_tree(&tree)?;
+    let target = metadata::members()?.target_directory;
+    let mut variables = vec![(component::WITHOUT_VARIABLE, component::joined(&arguments.without))];
+    let mut server = None;
+    if !arguments.without.contains(&Component::Postgres) {
+        component::provide(&[Component::Postgres], false, &target)?;
+        let started = server.insert(Server::start()?);
+        variables.push((postgres::VARIABLE, started.url().to_owned()));
+    }
+    let tree = Tree::set_up(&target.join("mutants"), variables)?;
+    check_unbroken(&tree, &mutants)?;
+    let table = Table::of(&mutants);
+    output::line(&table.head());
     let mut failed = Vec::new();
     for mutant in &mutants {
-        let fate = try_one(mutant, &tree, &work.join("target"))?;
-        let said = match &fate {
-            Fate::Killed(by) => format!("killed by {}", by.join(", ")),
-            Fate::Survived => format!("SURVIVED {}", mutant.head.killed_by.join(", ")),
-            Fate::Invalid(why) => format!("INVALID: {why}"),
-        };
-        output::line(&format!("{:<32} {said}", mutant.name));
+        let start = machine::now();
+        let fate = try_one(mutant, &tree)?;
+        output::line(&table.row(mutant, &fate, start.elapsed().as_secs()));
         match fate {
             Fate::Killed(_) => {}
             Fate::Survived | Fate::Invalid(_) => failed.push(mutant.name.clone()),
         }
     }
-    remove_tree(&tree);
-    output::line(&format!("{} of {} mutants were killed", mutants.len() - failed.len(), mutants.len()));
+    tree.clear()?;
+    output::line(&format!("\n{} of {} mutants were killed", mutants.len() - failed.len(), mutants.len()));
     if failed.is_empty() { Ok(()) } else { Err(Error::Mutants { names: failed.join(", ") }) }
 }
 
+/// Reads the patches. Those that are run by one binary follow one another.
 fn read(arguments: &Arguments) -> Result<Vec<Mutant>, Error> {
     let folder = machine::root().join(FOLDER);
     let mut mutants = Vec::new();
@@ -114,7 +104,7 @@ fn read(arguments: &Arguments) -> Result<Vec<Mutant>, Error> {
         let head = Head::parse(&text).map_err(|reason| Error::Document { what: file.clone(), reason })?;
         mutants.push(Mutant { name: name.to_owned(), path, head });
     }
-    mutants.sort_by(|one, other| one.name.cmp(&other.name));
+    mutants.sort_by(|one, other| (one.binary(), &one.name).cmp(&(other.binary(), &other.name)));
     for only in &arguments.only {
         if !mutants.iter().any(|mutant| mutant.name == *only) {
             let reason = format!("there is no file {FOLDER}/{only}{EXTENSION}");
@@ -124,102 +114,125 @@ fn read(arguments: &Arguments) -> Result<Vec<Mutant>, Error> {
     Ok(mutants)
 }
 
-/// A copy of what is committed, so that nobody's work is patched.
-fn fresh_tree(tree: &Path) -> Result<(), Error> {
-    remove_tree(tree);
-    machine::run(
-        machine::command("git")
-            .args(["worktree", "add", "--quiet", "--force", "--detach"])
-            .arg(tree)
-            .arg("HEAD"),
-    )
-}
-
-/// It need not be there.
-fn remove_tree(tree: &Path) {
-    machine::succeeds(machine::command("git").args(["worktree", "remove", "--force"]).arg(tree));
-    machine::succeeds(machine::command("git").args(["worktree", "prune"]));
-}
-
-fn try_one(mutant: &Mutant, tree: &Path, target: &Path) -> Result<Fate, Error> {
-    machine::run(git(tree).args(["checkout", "--quiet", "--force", "HEAD"]))?;
-    if !machine::succeeds(git(tree).arg("apply").arg(&mutant.path)) {
-        return Ok(Fate::Invalid("it does not apply; write it anew"));
+impl Mutant {
+    /// The package and the target that its tests are in.
+    fn binary(&self) -> (&str, &str) {
+        (&self.head.package, &self.head.target)
     }
-    if !machine::succeeds(tests(mutant, tree, target).arg("--no-run")) {
-        return Ok(Fate::Invalid("it does not compile; write it anew"));
-    }
-    let mut command = tests(mutant, tree, target);
-    command.args(["--no-fail-fast", "--", "--exact"]).args(&mutant.head.killed_by);
-    let output = command.output().map_err(|source| machine::start_error(&command, source))?;
-    Ok(fate(&String::from_utf8_lossy(&output.stdout), &mutant.head.killed_by))
 }
 
-/// What the harness printed of the named tests.
-fn fate(printed: &str, named: &[String]) -> Fate {
-    let ended = |name: &str, how: &str| printed.lines().any(|line| line == format!("test {name} ... {how}"));
-    if named.iter().any(|name| !ended(name, "ok") && !ended(name, "FAILED")) {
-        return Fate::Invalid("a test that it names did not run");
+/// Sees that each test passes while nothing is broken, for else it would kill whatever is tried.
+fn check_unbroken(tree: &Tree, mutants: &[Mutant]) -> Result<(), Error> {
+    let mut binaries: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    for mutant in mutants {
+        let tests = binaries.entry(mutant.binary()).or_default();
+        tests.extend(mutant.head.killed_by.iter().cloned());
+        tests.sort();
+        tests.dedup();
     }
-    let killers: Vec<String> = named.iter().filter(|name| ended(name, "FAILED")).cloned().collect();
-    if killers.is_empty() { Fate::Survived } else { Fate::Killed(killers) }
+    let mut failing = Vec::new();
+    for (binary, tests) in binaries {
+        let uncompiled = || Error::Unbroken { names: format!("all of {} {}", binary.0, binary.1) };
+        let built = tree.build(binary)?.ok_or_else(uncompiled)?;
+        failing.extend(not_passed(&tree.run(&built, &tests)?, &tests));
+    }
+    if failing.is_empty() { Ok(()) } else { Err(Error::Unbroken { names: failing.join(", ") }) }
 }
 
-fn git(tree: &Path) -> Command {
-    let mut command = machine::command("git");
-    command.current_dir(tree);
-    command
+fn try_one(mutant: &Mutant, tree: &Tree) -> Result<Fate, Error> {
+    if !tree.apply(&mutant.path)? {
+        return Ok(Fate::Invalid("it does not apply"));
+    }
+    let Some(built) = tree.build(mutant.binary())? else {
+        return Ok(Fate::Invalid("it does not compile"));
+    };
+    let tests = &mutant.head.killed_by;
+    let killers = not_passed(&tree.run(&built, tests)?, tests);
+    Ok(if killers.is_empty() { Fate::Survived } else { Fate::Killed(killers) })
 }
 
-fn tests(mutant: &Mutant, tree: &Path, target: &Path) -> Command {
-    let mut command = machine::cargo();
-    command.current_dir(tree).env("CARGO_TARGET_DIR", target).args([
-        "test",
-        "--package",
-        &mutant.head.package,
-    ]);
-    if mutant.head.target == "lib" {
-        command.arg("--lib");
-    } else {
-        command.args(["--test", &mutant.head.target]);
+/// The tests that the harness does not say to have passed: they failed, or did not come to an end.
+fn not_passed(printed: &str, tests: &[String]) -> Vec<String> {
+    let passed = |name: &String| printed.lines().any(|line| line == format!("test {name} ... ok"));
+    tests.iter().filter(|name| !passed(name)).cloned().collect()
+}
+
+/// How wide the columns are.
+#[derive(Debug, Default)]
+struct Table {
+    name: usize,
+    killed_by: usize,
+}
+
+impl Table {
+    fn of(mutants: &[Mutant]) -> Self {
+        let width = |of: fn(&Mutant) -> usize| mutants.iter().map(of).max().unwrap_or_default();
+        let names = |mutant: &Mutant| shown(&mutant.head.killed_by).len();
+        Self { name: width(|mutant| mutant.name.len()).max(8), killed_by: width(names).max(24) }
     }
-    command
+
+    fn head(&self) -> String {
+        let titles = self.line("mutant", "rule", "killed by", "seconds");
+        let rule = |width: usize| "-".repeat(width);
+        format!("{titles}\n{}", self.line(&rule(self.name), &rule(6), &rule(self.killed_by), &rule(7)))
+    }
+
+    fn row(&self, mutant: &Mutant, fate: &Fate, seconds: u64) -> String {
+        let said = match fate {
+            Fate::Killed(by) => shown(by),
+            Fate::Survived => "SURVIVED".to_owned(),
+            Fate::Invalid(why) => format!("INVALID: {why}"),
+        };
+        self.line(&mutant.name, &mutant.head.rule, &said, &seconds.to_string())
+    }
+
+    fn line(&self, name: &str, rule: &str, killed_by: &str, seconds: &str) -> String {
+        let (first, third) = (self.name, self.killed_by);
+        format!("| {name:<first$} | {rule:<6} | {killed_by:<third$} | {seconds:>7} |")
+    }
+}
+
+/// Tests as the table names them: without the module that all tests of a crate are in.
+fn shown(tests: &[String]) -> String {
+    let short = |name: &String| name.strip_prefix("runner::").unwrap_or(name).to_owned();
+    tests.iter().map(short).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const HEAD: &str =
-        "A Wait is not woken.\n\nPackage: runtime\nTarget: runner\nKilled by: memory::a, memory::b\n\n";
-
-    #[test]
-    fn a_head_names_package_target_and_tests() {
-        let head = Head::parse(&format!("{HEAD}diff --git a/x b/x\nPackage: other\n")).unwrap();
-        assert_eq!((head.package.as_str(), head.target.as_str()), ("runtime", "runner"));
-        assert_eq!(head.killed_by, ["memory::a", "memory::b"]);
+    fn mutant(name: &str, killed_by: &str) -> Mutant {
+        let head = format!("Rule: WAI-6\nPackage: runtime\nTarget: runner\nKilled by: {killed_by}\n");
+        Mutant { name: name.to_owned(), path: PathBuf::new(), head: Head::parse(&head).unwrap() }
     }
 
     #[test]
-    fn a_head_that_names_no_test_is_refused() {
-        for head in ["Package: a\nTarget: lib\n", "Package: a\nTarget: lib\nKilled by:\n", ""] {
-            assert!(Head::parse(head).is_err(), "{head}");
-        }
+    fn a_mutant_is_killed_by_a_test_that_did_not_pass() {
+        let named = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        let printed = "test a ... ok\ntest b ... FAILED\ntest c ... ok\n";
+        assert_eq!(not_passed(printed, &named), ["b"]);
+        assert_eq!(not_passed("test a ... ok\ntest b ... ok\ntest c ... ", &named), ["c"]);
+        assert_eq!(not_passed("test ab ... ok\ntest a ... ignored\n", &named), named);
     }
 
     #[test]
-    fn a_mutant_is_killed_by_a_test_that_ran_and_failed() {
-        let named = ["memory::a".to_owned(), "memory::b".to_owned()];
-        let printed = "test memory::a ... ok\ntest memory::b ... FAILED\n";
-        assert_eq!(fate(printed, &named), Fate::Killed(vec!["memory::b".to_owned()]));
-        assert_eq!(fate("test memory::a ... ok\ntest memory::b ... ok\n", &named), Fate::Survived);
-    }
-
-    #[test]
-    fn a_test_that_did_not_run_kills_nothing() {
-        let named = ["memory::a".to_owned()];
-        for printed in ["", "test memory::ab ... FAILED\n", "test memory::a ... ignored\n"] {
-            assert!(matches!(fate(printed, &named), Fate::Invalid(_)), "{printed}");
-        }
+    fn the_table_has_a_row_for_each_mutant() {
+        let mutants = [mutant("one", "runner::wait::a, runner::wait::b"), mutant("a-longer-name", "x")];
+        let table = Table::of(&mutants);
+        let killed = Fate::Killed(vec!["runner::wait::b".to_owned()]);
+        let lines = [
+            table.head(),
+            table.row(&mutants[0], &killed, 61),
+            table.row(&mutants[1], &Fate::Survived, 7),
+            table.row(&mutants[1], &Fate::Invalid("it does not apply"), 0),
+        ];
+        let expected = "\
+| mutant        | rule   | killed by                | seconds |
+| ------------- | ------ | ------------------------ | ------- |
+| one           | WAI-6  | wait::b                  |      61 |
+| a-longer-name | WAI-6  | SURVIVED                 |       7 |
+| a-longer-name | WAI-6  | INVALID: it does not apply |       0 |";
+        assert_eq!(lines.join("\n"), expected);
     }
 }

@@ -10,6 +10,7 @@ mod edges;
 mod error_codes;
 mod imports;
 mod license;
+mod mutants;
 mod naming;
 mod repository;
 mod rules;
@@ -89,7 +90,7 @@ const CHECKS: &[fn(&Repository) -> Vec<Finding>] = &[
     documents::links,
     error_codes::pages,
     rules::hold,
-    rules::mutants,
+    mutants::hold,
     license::licenses,
     budget::packages,
 ];

@@ -191,7 +191,8 @@ impl Tokens {
     }
 }
 
-fn bearer(authorization: &[u8]) -> Option<&[u8]> {
+/// What the value of an `Authorization` header shows.
+pub(crate) fn bearer(authorization: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = authorization.split_at_checked(SCHEME.len())?;
     (scheme.eq_ignore_ascii_case(SCHEME.as_bytes()) && !token.is_empty()).then_some(token)
 }

@@ -33,12 +33,15 @@ mod work;
 mod runs;
 mod waits;
 mod timers;
+mod jobs;
+mod import;
 mod sessions;
 mod completions;
 mod man;
 mod schema;
 mod extension_run;
 mod reference;
+mod os;
 
 use exit::Exit;
 use failure::{Failure, Stop};
@@ -53,15 +56,10 @@ struct Cli {
     /// Print one JSON object, or one per line where a command keeps printing
     #[arg(long, global = true, display_order = 900)]
     json: bool,
-    /// The directory with the database, the configuration and the socket [default: ~/.open-conduit]
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "OPEN_CONDUIT_HOME",
-        hide_env_values = true,
-        display_order = 901
-    )]
+    /// The directory with the database, the configuration and the socket [default: ~/.open-conduit] [env:
+    /// OPEN_CONDUIT_HOME]
+    // Clap would name the flag in every usage line where the variable is set; `env::home` reads that.
+    #[arg(long, global = true, value_name = "DIR", display_order = 901)]
     home: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -95,6 +93,12 @@ enum Command {
     /// Timers: what will happen by time
     #[command(subcommand)]
     Timers(timers::TimersCommand),
+    /// Jobs: when they run, and what starts them
+    #[command(subcommand)]
+    Jobs(jobs::JobsCommand),
+    /// Import what other schedulers have
+    #[command(subcommand)]
+    Import(import::ImportCommand),
     /// Sessions: the browsers that are logged in to the page
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
@@ -127,6 +131,9 @@ impl Context {
 /// Reads the command line, does what it says, and tells how that went.
 pub(crate) fn main() -> ExitCode {
     let arguments = env::arguments();
+    if os::is_called(&arguments) {
+        return os::main(&arguments);
+    }
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return misread(&error, arguments.iter().any(|argument| argument == "--json")).into(),
@@ -164,6 +171,8 @@ fn run(command: Command, context: &Context) -> Result<Exit, Stop> {
         Command::ExtensionRun(args) => on_many_threads(extension_run::extension_run(args)),
         Command::Reference(command) => reference::reference(&command, Cli::command()),
         Command::Config(config::ConfigCommand::Check(args)) => config::check::check(&args, context),
+        Command::Jobs(command) => jobs::run(command, context),
+        Command::Import(command) => import::run(command, context),
         Command::Up(args) => on_many_threads(up::up(args, context)),
         Command::Serve(args) => on_many_threads(serve::serve(args, context)),
         Command::Open(args) => one_thread()?.block_on(open::open(&args, context)),

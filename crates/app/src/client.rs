@@ -4,6 +4,7 @@
 //! makes few, and a connection that nobody shares needs no care.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -207,34 +208,64 @@ impl Client {
         let socket = UnixStream::connect(self.home.socket()).await.map_err(unreachable)?;
         let token =
             self.home.read_private(&self.home.token()).map_err(ClientError::Token)?.unwrap_or_default();
-        let mut request = Request::builder()
-            .method(method)
-            .uri(&route.0)
-            .header(HOST, "localhost")
-            .header(ACCEPT, "application/json, text/event-stream, text/plain")
-            .header(AUTHORIZATION, format!("Bearer {}", token.trim()));
-        if !body.is_empty() {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
-        let request = request
-            .body(Full::new(body))
-            .expect("an encoded path and a token from a private file make a request");
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(ClientError::Broken)?;
-        let mut driver = JoinSet::new();
-        driver.spawn(async move {
-            // Its error reaches whoever reads the answer.
-            drop(connection.await);
-        });
-        let response = sender.send_request(request).await.map_err(ClientError::Broken)?;
-        let (head, body) = response.into_parts();
-        let streamed = Streamed { body, headers: head.headers, _connection: driver };
-        if head.status.is_success() {
-            return Ok(streamed);
-        }
-        let whole = streamed.rest().await?;
-        Err(ClientError::Refused(Box::new(problem(head.status, &whole))))
+        send_on(socket, token.trim(), (method, &route.0), body).await
     }
+}
+
+/// Sends a request on a connection and waits for the head of its answer. A refusal is read to its end.
+async fn send_on(
+    socket: UnixStream,
+    token: &str,
+    (method, path): (Method, &str),
+    body: Bytes,
+) -> Result<Streamed, ClientError> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, "localhost")
+        .header(ACCEPT, "application/json, text/event-stream, text/plain")
+        .header(AUTHORIZATION, format!("Bearer {token}"));
+    if !body.is_empty() {
+        request = request.header(CONTENT_TYPE, "application/json");
+    }
+    let request = request
+        .body(Full::new(body))
+        .expect("an encoded path and a token from a private file make a request");
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(ClientError::Broken)?;
+    let mut driver = JoinSet::new();
+    driver.spawn(async move {
+        // Its error reaches whoever reads the answer.
+        drop(connection.await);
+    });
+    let response = sender.send_request(request).await.map_err(ClientError::Broken)?;
+    let (head, body) = response.into_parts();
+    let streamed = Streamed { body, headers: head.headers, _connection: driver };
+    if head.status.is_success() {
+        return Ok(streamed);
+    }
+    let whole = streamed.rest().await?;
+    Err(ClientError::Refused(Box::new(problem(head.status, &whole))))
+}
+
+/// Makes a request on a socket with a token, and reads the answer whole.
+///
+/// # Errors
+/// [`ClientError`].
+pub(crate) async fn call(
+    socket: &Path,
+    token: &str,
+    method: Method,
+    path: &str,
+    body: &[u8],
+) -> Result<Vec<u8>, ClientError> {
+    let whole = async {
+        let connected = UnixStream::connect(socket).await;
+        let place = || socket.display().to_string();
+        let connected = connected.map_err(|source| ClientError::Unreachable { home: place(), source })?;
+        send_on(connected, token, (method, path), Bytes::copy_from_slice(body)).await?.rest().await
+    };
+    tokio::time::timeout(ANSWER_TIME_MAX, whole).await.map_err(|_elapsed| ClientError::TimedOut)?
 }
 
 /// The problem of a refusal; one that is not a problem document gets the words of its status.

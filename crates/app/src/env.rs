@@ -23,6 +23,15 @@ pub(crate) fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
+/// The file of this program.
+///
+/// # Errors
+/// When that cannot be told, such as after it was removed.
+pub(crate) fn program_file() -> std::io::Result<PathBuf> {
+    let file = std::env::current_exe()?;
+    if file.try_exists()? { Ok(file) } else { Err(std::io::ErrorKind::NotFound.into()) }
+}
+
 /// This program, as whoever started it could type it again.
 pub(crate) fn program() -> String {
     let typed = std::env::args().next().unwrap_or_default();
@@ -65,6 +74,36 @@ pub(crate) fn database() -> Result<Option<Location>, String> {
 fn read_database(value: &OsStr) -> Result<Location, String> {
     let text = value.to_str().ok_or_else(|| format!("{DATABASE} is not text"))?;
     text.parse().map_err(|error| format!("{DATABASE}: {error}"))
+}
+
+/// The IANA name of this machine's time zone, where it has one.
+pub(crate) fn time_zone() -> Option<String> {
+    let named = std::env::var("TZ").ok().map(|name| name.trim_start_matches(':').to_owned());
+    named.filter(|name| !name.is_empty()).or_else(|| {
+        let file = std::fs::read_link("/etc/localtime").ok()?;
+        Some(file.to_str()?.split_once("/zoneinfo/")?.1.to_owned())
+    })
+}
+
+/// Where a job finds what it makes calls with.
+#[derive(Debug)]
+pub(crate) struct ToolbeltPlace {
+    /// The socket.
+    pub(crate) socket: PathBuf,
+    /// The file with the token.
+    pub(crate) token_file: PathBuf,
+    /// Where Events appear that reach the job while it runs.
+    pub(crate) inbox: Option<PathBuf>,
+}
+
+/// What this process was given to make calls with; none outside of a run.
+pub(crate) fn toolbelt() -> Option<ToolbeltPlace> {
+    let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    Some(ToolbeltPlace {
+        socket: path("OS_SOCKET")?,
+        token_file: path("OS_TOKEN_FILE")?,
+        inbox: path("OS_INBOX_DIR"),
+    })
 }
 
 /// What is to be logged: a level, or levels by module.

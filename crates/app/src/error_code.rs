@@ -69,12 +69,23 @@ pub(crate) enum ErrorCode {
     WaitTimedOut,
     Output,
     System,
+    StaleEpoch,
+    LeaseLost,
+    RunEnded,
+    ForeignCause,
+    ScopeNotReadable,
+    UnknownBinding,
+    CallReused,
+    TooManyCalls,
+    NotInjected,
+    KeyConflict,
+    InvalidWait,
 }
 
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 59] = [
+    pub(crate) const ALL: [Self; 70] = [
         Self::BadRequest,
         Self::UnsupportedSpecversion,
         Self::Unauthorized,
@@ -134,6 +145,17 @@ impl ErrorCode {
         Self::WaitTimedOut,
         Self::Output,
         Self::System,
+        Self::StaleEpoch,
+        Self::LeaseLost,
+        Self::RunEnded,
+        Self::ForeignCause,
+        Self::ScopeNotReadable,
+        Self::UnknownBinding,
+        Self::CallReused,
+        Self::TooManyCalls,
+        Self::NotInjected,
+        Self::KeyConflict,
+        Self::InvalidWait,
     ];
 
     /// The stable word.
@@ -198,6 +220,17 @@ impl ErrorCode {
             Self::WaitTimedOut => "wait_timed_out",
             Self::Output => "output",
             Self::System => "system",
+            Self::StaleEpoch => "stale_epoch",
+            Self::LeaseLost => "lease_lost",
+            Self::RunEnded => "run_ended",
+            Self::ForeignCause => "foreign_cause",
+            Self::ScopeNotReadable => "scope_not_readable",
+            Self::UnknownBinding => "unknown_binding",
+            Self::CallReused => "call_reused",
+            Self::TooManyCalls => "too_many_calls",
+            Self::NotInjected => "not_injected",
+            Self::KeyConflict => "key_conflict",
+            Self::InvalidWait => "invalid_wait",
         }
     }
 
@@ -213,13 +246,19 @@ impl ErrorCode {
             | Self::OperatorOnly
             | Self::ReservedType
             | Self::ReservedSource
-            | Self::TokenUnreadable => StatusCode::FORBIDDEN,
+            | Self::TokenUnreadable
+            | Self::StaleEpoch
+            | Self::LeaseLost
+            | Self::RunEnded
+            | Self::ForeignCause
+            | Self::ScopeNotReadable => StatusCode::FORBIDDEN,
             Self::NotFound
             | Self::UnknownScope
             | Self::UnknownWork
             | Self::UnknownParent
             | Self::NoConfigFile
-            | Self::NoRun => StatusCode::NOT_FOUND,
+            | Self::NoRun
+            | Self::UnknownBinding => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RequestTimeout | Self::WaitTimedOut => StatusCode::REQUEST_TIMEOUT,
             Self::AmbiguousId
@@ -234,11 +273,15 @@ impl ErrorCode {
             | Self::ConfigConflict
             | Self::Conflict
             | Self::AlreadyRunning
-            | Self::Held => StatusCode::CONFLICT,
+            | Self::Held
+            | Self::CallReused
+            | Self::TooManyCalls
+            | Self::NotInjected
+            | Self::KeyConflict => StatusCode::CONFLICT,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotThePage => StatusCode::MISDIRECTED_REQUEST,
-            Self::InvalidConfig => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::InvalidConfig | Self::InvalidWait => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
             Self::CorruptRecord
             | Self::Bug
@@ -325,6 +368,17 @@ impl ErrorCode {
             Self::WaitTimedOut => "The wait is over",
             Self::Output => "The output cannot be written",
             Self::System => "The system refused",
+            Self::StaleEpoch => "The token was replaced",
+            Self::LeaseLost => "Nobody speaks for the run now",
+            Self::RunEnded => "The run has ended",
+            Self::ForeignCause => "The Event may not be cited",
+            Self::ScopeNotReadable => "The scope may not be read",
+            Self::UnknownBinding => "No such binding",
+            Self::CallReused => "The call id is taken",
+            Self::TooManyCalls => "The run has made too many calls",
+            Self::NotInjected => "Nothing to acknowledge",
+            Self::KeyConflict => "The key belongs to another Work",
+            Self::InvalidWait => "The run may not wait for that",
         }
     }
 

@@ -124,6 +124,16 @@ impl Home {
         self.root.join("conduit.sock")
     }
 
+    /// The socket on which running attempts make their calls.
+    pub(crate) fn toolbelt_socket(&self) -> PathBuf {
+        self.root.join("os.sock")
+    }
+
+    /// What jobs find in their `PATH`.
+    pub(crate) fn bin(&self) -> PathBuf {
+        self.root.join("bin")
+    }
+
     /// The operator's token, for the command line.
     pub(crate) fn token(&self) -> PathBuf {
         self.root.join("token")

@@ -23,6 +23,7 @@ use crate::api::body::Body;
 use crate::api::posture::Peer;
 use crate::api::server::Server;
 use crate::auth;
+use crate::toolbelt::Door;
 
 pub(crate) mod ingress;
 pub(crate) mod webhook;
@@ -63,6 +64,8 @@ pub(crate) enum Service {
     Api(Arc<Server>),
     /// Webhooks.
     Webhooks(Arc<Webhooks>),
+    /// Calls of running attempts.
+    Toolbelt(Arc<Door>),
 }
 
 impl Service {
@@ -70,6 +73,7 @@ impl Service {
         match self {
             Self::Api(server) => server.answer(request, peer).await,
             Self::Webhooks(webhooks) => webhooks.answer(request).await,
+            Self::Toolbelt(door) => door.answer(request, peer).await,
         }
     }
 }

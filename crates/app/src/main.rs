@@ -10,6 +10,7 @@ mod auth;
 mod daemon;
 mod listener;
 mod api;
+mod toolbelt;
 mod pages;
 mod view;
 mod client;

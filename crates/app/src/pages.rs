@@ -29,8 +29,13 @@ mod emit;
 mod explain;
 mod works;
 mod work;
+mod confirm;
 mod cancel;
 mod interrupt;
+mod inject;
+mod release;
+mod replay;
+mod pause;
 mod config;
 mod apply;
 mod health;
@@ -119,13 +124,19 @@ async fn show(page: Page, visit: &Visit) -> Answer {
         Page::AskInterrupt => Box::pin(interrupt::confirm(visit)).await,
         Page::Interrupt => interrupt::interrupt(visit).await,
         Page::Retry => work::retry(visit).await,
-        Page::Release => work::release(visit).await,
+        Page::AskInject => inject::form(visit).await,
+        Page::Inject => Box::pin(inject::inject(visit)).await,
+        Page::AskRelease => Box::pin(release::confirm(visit)).await,
+        Page::Release => release::release(visit).await,
         Page::Config => Box::pin(config::show(visit)).await,
         Page::AskApply => apply::ask(visit).await,
         Page::Apply => apply::apply(visit).await,
-        Page::Replay => event::replay(visit).await,
-        Page::PauseScope => config::pause(visit).await,
-        Page::ResumeScope => config::resume(visit).await,
+        Page::AskReplay => Box::pin(replay::confirm(visit)).await,
+        Page::Replay => replay::replay(visit).await,
+        Page::AskPause => Box::pin(pause::confirm_pause(visit)).await,
+        Page::PauseScope => pause::pause(visit).await,
+        Page::AskResume => Box::pin(pause::confirm_resume(visit)).await,
+        Page::ResumeScope => pause::resume(visit).await,
         Page::Health => Box::pin(health::show(visit)).await,
         Page::Settings => settings::show(visit).await,
         Page::Theme => settings::choose_theme(visit),

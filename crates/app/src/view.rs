@@ -5,11 +5,13 @@
 
 pub(crate) mod time;
 pub(crate) mod word;
+pub(crate) mod clip;
 pub(crate) mod payload;
 pub(crate) mod event;
 pub(crate) mod order;
 pub(crate) mod wait;
 pub(crate) mod work;
+pub(crate) mod effect;
 pub(crate) mod budget;
 pub(crate) mod run;
 pub(crate) mod timeline;

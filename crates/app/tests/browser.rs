@@ -24,6 +24,7 @@ mod browser {
     mod trace;
     mod cancel;
     mod retry;
+    mod operate;
     mod emit;
     mod config;
     mod settings;

@@ -11,12 +11,16 @@ mod runner {
     mod unreachable;
     mod config;
     mod events;
+    mod jobs;
     mod operate;
     mod runs;
     mod sessions;
+    mod toolbelt;
     mod waits;
     mod work;
     mod up;
     mod restart;
+    mod encrypted;
+    mod past;
     mod outside;
 }

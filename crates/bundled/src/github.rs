@@ -64,6 +64,24 @@ impl Ingress for GitHub {
     }
 }
 
+/// The facts of a delivery, given its event and its JSON body, without a delivery: nothing is accepted.
+///
+/// # Errors
+/// Why there are none, in words.
+pub fn facts(event: &str, body: &[u8]) -> Result<Facts, &'static str> {
+    if !is_event(event) {
+        return Err("the event is not the name of one");
+    }
+    let body = Body::read(None, body)?;
+    let origin = fork::origin(&body);
+    Ok(Facts::of(event, &body, origin))
+}
+
+fn is_event(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    !name.is_empty() && name.len() <= EVENT_NAME_BYTES_MAX && name.bytes().all(is_letter)
+}
+
 /// What becomes of a fork's deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Forks {
@@ -138,8 +156,7 @@ impl Entry {
             request.header("x-github-delivery").ok_or_else(|| malformed("X-GitHub-Delivery is missing"))?;
         let delivery_id = DeliveryId::new(id).map_err(|error| malformed(&error.to_string()))?;
         let event = request.header("x-github-event").ok_or_else(|| malformed("X-GitHub-Event is missing"))?;
-        let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-        if event.is_empty() || event.len() > EVENT_NAME_BYTES_MAX || !event.bytes().all(is_letter) {
+        if !is_event(event) {
             return Err(malformed("X-GitHub-Event is not the name of an event"));
         }
         let body = Body::read(request.header("content-type"), &request.body).map_err(malformed)?;

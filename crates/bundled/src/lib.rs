@@ -11,7 +11,8 @@ pub mod github;
 pub mod shell;
 
 mod signature;
-mod table;
+
+use extension::table;
 
 #[cfg(test)]
 mod sample;

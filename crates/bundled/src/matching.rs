@@ -12,7 +12,7 @@
 //! | `reopen` | after which ends of a keyed Work a new one takes over: `completed`, `failed`, `cancelled` |
 //!
 //! At least one of the first three must be there. Reading a field that is missing is an error in CEL, and an
-//! Event on which an expression fails stays unrouted and is tried again; `has(payload.field)` asks first.
+//! Event on which an expression fails is set aside at once; `has(payload.field)` asks first.
 //!
 //! An expression sees the first 200 items of a list, the first 200 entries of a table and the first 64 KiB of
 //! a text. It may nest two comprehensions, of which one may be a `map` or `filter`; what it iterates over is
@@ -149,6 +149,7 @@ impl MatchRoute {
             Answer::Text(_) | Answer::Other => Err(HandlerError {
                 code: Code::known("cel_not_bool"),
                 reason: "`when` gives neither `true` nor `false`".to_owned(),
+                is_final: true,
             }),
         }
     }
@@ -338,7 +339,10 @@ impl KeyTemplate {
         match self {
             Self::Event => input.event.key.clone().ok_or_else(|| HandlerError {
                 code: Code::known("no_key"),
-                reason: "the event has no key, and the route makes none".to_owned(),
+                reason: "the event has no key, and the route makes none; send it with a key, or let the route say \
+                         `key` or `work = \"fresh\"`"
+                    .to_owned(),
+                is_final: true,
             }),
             Self::Made { source, external_id } => {
                 let source = SourceName::new(source.fill(input)?);

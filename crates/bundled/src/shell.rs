@@ -63,12 +63,23 @@ const SEGMENT_UNREADABLE: &str = "segment_unreadable";
 pub struct ShellOptions {
     /// The environment that the allow-list chooses from.
     pub environment: Vec<(String, String)>,
+    /// Where commands find what they make calls with; none where nothing serves calls.
+    pub toolbelt: Option<Toolbelt>,
+}
+
+/// Where commands find the toolbelt.
+#[derive(Debug, Clone)]
+pub struct Toolbelt {
+    /// The socket that calls are made on.
+    pub socket: PathBuf,
+    /// The directory with the `os` command, which comes first in every command's `PATH`.
+    pub bin: PathBuf,
 }
 
 impl ShellOptions {
     /// Chooses from this process's own environment; variables that are not UTF-8 are left out.
     pub fn from_process() -> Self {
-        Self { environment: environment::of_this_process() }
+        Self { environment: environment::of_this_process(), toolbelt: None }
     }
 }
 
@@ -142,11 +153,17 @@ impl ShellExecutor {
         let held = tokio::task::spawn_blocking(move || {
             let directory = site.root.segment(request.execution, request.epoch);
             let mark = site.root.mark(request.execution);
-            let plan = plan(&options.environment, hold_time_max, &config, &request, &directory, mark)?;
+            let plan = plan(&options, hold_time_max, &config, &request, &directory, mark)?;
             reserve.hold(&directory, &plan, || {
                 directory
                     .write_input(&input::render(&request))
-                    .map_err(|error| spawn_failed("`input.json` cannot be written", &error))
+                    .map_err(|error| spawn_failed("`input.json` cannot be written", &error))?;
+                let token = request.token.as_ref().filter(|_token| options.toolbelt.is_some());
+                token.map_or(Ok(()), |token| {
+                    directory
+                        .write_token(token.expose())
+                        .map_err(|error| spawn_failed("the token cannot be written", &error))
+                })
             })
         });
         held.await.map_err(|error| spawn_failed("the launch was cut short", &error.into()))?
@@ -183,6 +200,7 @@ impl ShellExecutor {
             handle: None,
             config: request.config.clone(),
             secrets: request.secrets.clone(),
+            token: None,
         };
         let held = self.hold(request, config).await?;
         let handle = Handle::new(self.site.machine.clone(), held.launcher, held.command, epoch).to_bytes();
@@ -226,7 +244,7 @@ impl ShellExecutor {
 
 /// What a launcher is to do for a request.
 fn plan(
-    environment: &[(String, String)],
+    options: &ShellOptions,
     hold_time_max: Duration,
     config: &Config,
     request: &RunRequest,
@@ -248,7 +266,7 @@ fn plan(
         dir: environment::text(&dir)?,
         command: wire::Command {
             argv: config.argv.clone(),
-            env: environment::build(environment, config, request, directory, &mark)?,
+            env: environment::build(options, config, request, directory, &mark)?,
         },
         mark,
     })

@@ -12,6 +12,7 @@ mod shell {
     mod inbox;
     mod result;
     mod redaction;
+    mod toolbelt;
     mod tree;
     mod adoption;
     mod verdict;

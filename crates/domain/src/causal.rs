@@ -88,6 +88,22 @@ impl Causation {
         }
         Ok(Self { parent: Some(parent.id), root: before.root, depth, bounds: before.bounds })
     }
+
+    /// The chain of an Event that an attempt emits and says `cause` caused, where `floor` is what the attempt itself
+    /// follows from. It stands on the cause's chain, deeper than both, and keeps to the stricter of both depths, so
+    /// that no citing makes a chain shorter. (CAU-12)
+    ///
+    /// # Errors
+    /// [`CausalRefusal::Depth`] when it would stand too deep.
+    pub fn cited(cause: &Event, floor: &Event) -> Result<Self, CausalRefusal> {
+        let (own, other) = (cause.causation, floor.causation);
+        let depth = own.depth.max(other.depth).saturating_add(1);
+        let max_depth = own.bounds.max_depth.min(other.bounds.max_depth);
+        if depth > i64::from(max_depth) {
+            return Err(CausalRefusal::Depth { depth: max_depth });
+        }
+        Ok(Self { parent: Some(cause.id), root: own.root, depth, bounds: own.bounds })
+    }
 }
 
 impl fmt::Display for Bounds {

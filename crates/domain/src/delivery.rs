@@ -54,6 +54,8 @@ pub struct AcceptFacts {
     pub key_owner: Option<WorkId>,
     /// The parent Event of a derived delivery.
     pub parent: Option<Event>,
+    /// What the attempt follows from that emits the delivery and cites another Event as its parent.
+    pub floor: Option<Event>,
     /// How far a chain may go that begins with this delivery.
     pub bounds: Bounds,
 }
@@ -61,7 +63,7 @@ pub struct AcceptFacts {
 impl AcceptFacts {
     /// Nothing is known but how far a chain of its scope may go.
     pub const fn new(bounds: Bounds) -> Self {
-        Self { target: None, key_owner: None, parent: None, bounds }
+        Self { target: None, key_owner: None, parent: None, floor: None, bounds }
     }
 }
 
@@ -165,7 +167,11 @@ pub fn admit(
         Origin::Root => (Causation::root(delivery.id, facts.bounds), None),
         Origin::Derived { parent, emitted_by } => {
             let parent = facts.parent.as_ref().ok_or(AcceptRefusal::UnknownParent(parent))?;
-            (Causation::derived(parent)?, emitted_by)
+            let causation = match &facts.floor {
+                Some(floor) => Causation::cited(parent, floor)?,
+                None => Causation::derived(parent)?,
+            };
+            (causation, emitted_by)
         }
     };
     Ok(Event {

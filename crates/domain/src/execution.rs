@@ -15,6 +15,7 @@ use crate::lease::{Fenced, Grant, Lease};
 use crate::outcome::Outcome;
 use crate::text::{BindingName, ExecutorName, ScopeName};
 use crate::time::Timestamp;
+use crate::toolbelt::{Declared, Toolbelt};
 
 /// Where an Execution is in its life. Terminal states have no way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -206,6 +207,8 @@ pub struct Execution {
     pub unstopped: bool,
     /// The Event whose interruption ended it.
     pub interrupted_by: Option<EventId>,
+    /// What its process has to make calls with, and has said by them.
+    pub toolbelt: Toolbelt,
 }
 
 /// Why an Execution cannot be recovered now.
@@ -285,6 +288,8 @@ impl Execution {
         self.recovering = false;
         self.outcome = Some(outcome);
         self.lease = None;
+        // It stands in the result now.
+        self.toolbelt.declared = Declared::default();
         Ok(self)
     }
 
@@ -343,6 +348,7 @@ impl Execution {
         self.state = ExecutionState::Launching;
         self.epoch = self.epoch.next();
         self.lease = Some(Lease::taken(owner, now));
+        self.toolbelt = Toolbelt::default();
         self.turn.number += 1;
         self.turn.cause = by.cause;
         self.turn.resumed_by = Some(by.winner);
@@ -368,6 +374,7 @@ impl Execution {
         }
         self.epoch = self.epoch.next();
         self.lease = Some(Lease::taken(owner, now));
+        self.toolbelt.token = None;
         self.recovering = true;
         Ok(self)
     }

@@ -290,10 +290,30 @@ impl IdMaker {
     }
 }
 
+impl WaitId {
+    /// An id above every one that was made until `at`, in whatever process.
+    pub fn above(at: Timestamp) -> Self {
+        // One second more: a maker may have borrowed the next one's.
+        let seconds = at.as_seconds().clamp(0, (1 << (63 - COUNT_BITS - INCARNATION_BITS)) - 3);
+        Self((seconds + 2) << (COUNT_BITS + INCARNATION_BITS))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{EventId, IdMaker, Incarnation, WorkId};
+    use super::{EventId, IdMaker, Incarnation, WaitId, WorkId};
     use crate::time::Timestamp;
+
+    #[test]
+    fn above_a_time_is_above_what_every_maker_made_until_then() {
+        let at = Timestamp::from_micros(1_772_366_400_999_999);
+        for incarnation in [1, 511] {
+            let made = IdMaker::new(Incarnation::from_number(incarnation)).wait(at);
+            assert!(made < WaitId::above(at));
+            assert!(WaitId::above(Timestamp::from_micros(at.as_micros() - 3_000_000)) < made);
+        }
+        assert!(WaitId::above(Timestamp::from_micros(i64::MAX)).number() > 0);
+    }
 
     #[test]
     fn text_round_trips_and_sorts_like_the_number() {

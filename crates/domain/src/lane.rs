@@ -60,17 +60,21 @@ impl LaneId {
 }
 
 /// FNV-1a, 64 bits: it is stored, so it must never change, and the standard hasher may.
-struct Fnv(u64);
+pub(crate) struct Fnv(u64);
 
 impl Fnv {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    fn write(&mut self, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
+    }
+
+    pub(crate) const fn number(self) -> i64 {
+        self.0.cast_signed()
     }
 
     fn lane(self) -> LaneId {

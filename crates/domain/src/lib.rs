@@ -34,6 +34,7 @@ pub mod retry;
 pub mod timer;
 pub mod wait;
 pub mod alias;
+pub mod toolbelt;
 pub mod replay;
 pub mod feed;
 pub mod session;

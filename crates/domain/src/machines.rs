@@ -18,6 +18,7 @@ use crate::outcome::Outcome;
 use crate::retry::{Eligibility, Exhaustion};
 use crate::text::{BindingName, ExecutorName, ScopeName, WorkKind};
 use crate::time::Timestamp;
+use crate::toolbelt::Toolbelt;
 use crate::work::{AfterAttempt, Hold, HoldReason, Lifecycle, Queue, Work, WorkState};
 
 mod properties;
@@ -83,6 +84,7 @@ pub(crate) fn execution() -> Execution {
         ended_at: None,
         unstopped: false,
         interrupted_by: None,
+        toolbelt: Toolbelt::default(),
     }
 }
 

@@ -228,6 +228,8 @@ pub enum RouteAnswer {
         code: Code,
         /// In words, without payload or secret.
         reason: String,
+        /// Whether another try would fail the same way.
+        is_final: bool,
     },
 }
 
@@ -390,6 +392,18 @@ pub enum RouteRefusal {
 }
 
 impl RouteRefusal {
+    /// Whether the Event and the configuration alone bring it about, so that another try is refused the same way.
+    pub const fn is_final(&self) -> bool {
+        match self {
+            Self::NotAddressed | Self::NoKey | Self::NoBinding => true,
+            Self::KeyConflict { .. }
+            | Self::KeyOwned { .. }
+            | Self::CrossScope { .. }
+            | Self::Contradiction { .. }
+            | Self::KeyTooLong(_) => false,
+        }
+    }
+
     /// The stable word for this refusal.
     pub const fn code(&self) -> &'static str {
         match self {

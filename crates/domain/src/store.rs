@@ -32,6 +32,7 @@ pub mod route;
 pub mod start;
 pub mod succession;
 pub mod timer;
+pub mod toolbelt;
 pub mod wait;
 pub mod work;
 
@@ -49,6 +50,7 @@ pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
 pub use succession::{SuccessionReads, SuccessionWrites};
 pub use timer::{TimerReads, TimerWrites};
+pub use toolbelt::{ToolbeltReads, ToolbeltWrites};
 pub use wait::{WaitFilter, WaitReads, WaitWrites};
 pub use work::{WorkFilter, WorkReads, WorkWrites};
 
@@ -63,6 +65,7 @@ pub trait Snapshot:
     + WaitReads
     + AliasReads
     + BudgetReads
+    + ToolbeltReads
     + KvReads
     + ConfigReads
     + PauseReads
@@ -87,6 +90,7 @@ pub trait Tx:
     + WaitWrites
     + AliasWrites
     + BudgetWrites
+    + ToolbeltWrites
     + KvWrites
     + ConfigWrites
     + PauseWrites

@@ -180,6 +180,10 @@ text_type!(
     SubscriptionId, "a subscription id", 200
 );
 text_type!(
+    /// A caller's own name for one call of the toolbelt, unique within its attempt.
+    CallId, "a call id", 100
+);
+text_type!(
     /// The name of a scope.
     ScopeName, "a scope name", 128, name
 );

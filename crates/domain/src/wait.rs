@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::delivery::CORE_SOURCE;
 use crate::event::{Event, Key};
+use crate::execution::Execution;
 use crate::id::{EventId, ExecutionId, Sequence, TimerId, WaitId, WorkId};
 use crate::route::canonical;
 use crate::text::{DeliveryId, EventType, ScopeName};
@@ -256,6 +257,11 @@ impl Wait {
             && (self.types.is_empty() || self.types.contains(&event.event_type))
             && addressed
             && !own
+    }
+
+    /// Whether an attempt that published an Event is one of this Wait's own Work, to which that is no news.
+    pub fn is_of(&self, publisher: &Execution) -> bool {
+        publisher.work == self.work
     }
 
     /// The identity under which its timeout is accepted, however often it fires.

@@ -136,6 +136,9 @@ pub struct RunRequest {
     pub secrets: Vec<(String, Secret)>,
     /// How long it may take. The runtime stops it after that.
     pub timeout: Duration,
+    /// What its process shows to make calls, good for this epoch once the segment is pinned. It reaches the process
+    /// in a file that only its user can read, or as an open descriptor, and never in arguments or the environment.
+    pub token: Option<Secret>,
 }
 
 /// A turn to go on with.
@@ -163,6 +166,9 @@ pub struct Segment {
     pub config: Value,
     /// Secret values to keep out of what is written.
     pub secrets: Vec<(String, Secret)>,
+    /// The token of the claim that asks [`Executor::recover`]. What is alive has it in place of its older one before
+    /// that answers.
+    pub token: Option<Secret>,
 }
 
 /// An Event for a segment that runs.

@@ -51,8 +51,8 @@ pub trait PreparedRoute: fmt::Debug + Send + Sync {
 /// fault: the Event is held and tried again for as long as that lasts, and is never set aside for it.
 pub use domain::lane::EXTENSION_UNAVAILABLE;
 
-/// A handler could not decide. The Event stays unrouted and is tried again; after five tries it is set aside, unless
-/// the code is [`EXTENSION_UNAVAILABLE`].
+/// A handler could not decide. The Event stays unrouted and is tried again, a few times at most unless the code is
+/// [`EXTENSION_UNAVAILABLE`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct HandlerError {
@@ -60,6 +60,9 @@ pub struct HandlerError {
     pub code: Code,
     /// In words, without payload or secret.
     pub reason: String,
+    /// Whether the Event and the configuration alone make it fail, so that another try would fail the same way.
+    /// Then there is none: the Event is set aside at once.
+    pub is_final: bool,
 }
 
 /// What a handler decides by.

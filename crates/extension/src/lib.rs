@@ -25,6 +25,7 @@ pub use domain::work::Lifecycle;
 
 pub mod view;
 pub mod secret;
+pub mod table;
 pub mod handler;
 pub mod ingress;
 pub mod executor;

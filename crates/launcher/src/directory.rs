@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! input.json                  0600, what the command takes in
+//! token                       0600, what the command shows to make calls; replaced when another daemon adopts it
 //! output.log                  appended to by the command, or by its launcher when values are redacted
 //! verdict                     `start` or `void`, made once, whoever is first
 //! status                      how the command ended
@@ -153,6 +154,32 @@ impl SegmentDirectory {
     pub fn write_input(&self, bytes: &[u8]) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.input())?;
         file.write_all(bytes)
+    }
+
+    /// What the command shows to make calls.
+    pub fn token(&self) -> PathBuf {
+        self.0.join("token")
+    }
+
+    /// Writes what the command shows to make calls, in place of an earlier one. It is whole at every moment, and
+    /// for this user alone; a link that the command put there is replaced and not followed.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_token(&self, token: &str) -> io::Result<()> {
+        let draft = self.0.join(".token");
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let mut file = match options.open(&draft) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // Of a daemon that died in the middle.
+                fs::remove_file(&draft)?;
+                options.open(&draft)?
+            }
+            opened => opened?,
+        };
+        file.write_all(token.as_bytes())?;
+        fs::rename(&draft, self.token())
     }
 
     /// The verdict on the launch, when there is one.

@@ -5,8 +5,9 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use extension::{
-    Code, ConcurrencyKey, ConfigProblem, End, EventView, HttpDelivery, IngressDelivery, IngressRefusal, Key,
-    Lifecycle, Match, Payload, Revision, RouteInput, ScopeView, Sequence, Timestamp, WorkView,
+    ConcurrencyKey, ConfigProblem, End, EventView, HandlerError, HttpDelivery, IngressDelivery,
+    IngressRefusal, Key, Lifecycle, Match, Payload, Revision, RouteInput, ScopeView, Sequence, Timestamp,
+    WorkView,
 };
 
 use crate::wire::{
@@ -307,8 +308,9 @@ pub(crate) fn faulted(error: &ErrorBody) -> Option<Vec<ConfigProblem>> {
     Some(problems)
 }
 
-/// The word and the reason of a handler that could not decide.
-pub(crate) fn undecided(code: &Code, reason: String) -> ErrorBody {
-    let data = ErrorData { reason: Some(code.to_string()), ..ErrorData::default() };
+/// A handler that could not decide, as an error.
+pub(crate) fn undecided(error: HandlerError) -> ErrorBody {
+    let HandlerError { code, reason, is_final } = error;
+    let data = ErrorData { reason: Some(code.to_string()), is_final, ..ErrorData::default() };
     ErrorBody { data: Some(data), ..ErrorCode::NotDecided.because(reason) }
 }

@@ -210,8 +210,7 @@ impl Serving {
             route.ok_or_else(|| ErrorCode::UnknownHandle.because("no route was prepared under it"))?;
         let input =
             convert::asked(params).map_err(|error| ErrorCode::InvalidParams.because(error.to_string()))?;
-        let wants =
-            route.decide(&input).await.map_err(|error| convert::undecided(&error.code, error.reason))?;
+        let wants = route.decide(&input).await.map_err(convert::undecided)?;
         Ok(result(&DecideResult { matched: wants.map(MatchBody::from) }))
     }
 

@@ -102,9 +102,18 @@ pub struct ErrorData {
     /// any other counts as a try, and after five tries the Event is set aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Of `not_decided`: whether the Event and the configuration alone make it fail, so that another try would fail the
+    /// same way. Then the Event is set aside at once.
+    #[serde(default, rename = "final", skip_serializing_if = "is_false")]
+    pub is_final: bool,
     /// Of `refused`: `not_found`, `unauthorized`, `malformed` or `unavailable`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// What is wrong with a configuration. It never repeats a value.

@@ -65,8 +65,8 @@ struct Found {
 
 /// What a transaction made.
 #[derive(Debug, Default)]
-struct Translated {
-    made: u64,
+pub(crate) struct Translated {
+    pub(crate) made: u64,
     refused: u64,
     /// Something is left, for the next step.
     left: bool,
@@ -242,6 +242,12 @@ fn one(
     if !subscription.matches(event, reads(active, &subscription.scope)) {
         return Ok(());
     }
+    if let Some(publisher) = event.emitted_by
+        && tx.execution(publisher)?.is_some_and(|publisher| publisher.work == subscription.work)
+    {
+        // A Work is never news to itself.
+        return Ok(());
+    }
     let delivery = subscription.translate(event, proposed);
     let facts = AcceptFacts {
         target: Some(work),
@@ -279,14 +285,17 @@ impl Runtime {
         let proposed = self.proposed(SCAN_MAX);
         let (subscription, made) =
             self.store().transact("subscribe", move |tx| install(tx, &active, &asked, &proposed)).await?;
-        self.hints().subscribed.store(true, Ordering::SeqCst);
+        self.subscribed();
         self.metrics().causal_refusals.inc_by(made.refused);
-        if made.made > 0 {
-            self.hints().route.notify_one();
-        }
-        self.hints().alias.notify_one();
         self.hints().committed();
         Ok(subscription)
+    }
+
+    /// Rings for a subscription that was installed.
+    pub(crate) fn subscribed(&self) {
+        self.hints().subscribed.store(true, Ordering::SeqCst);
+        self.hints().route.notify_one();
+        self.hints().alias.notify_one();
     }
 
     /// Ends a subscription. False when there is none that goes on.
@@ -315,7 +324,10 @@ impl Runtime {
 }
 
 /// Installs a subscription and translates what is behind its checkpoint.
-fn install(
+///
+/// # Errors
+/// [`SubscribeError`]; then nothing was written.
+pub(crate) fn install(
     tx: &mut dyn Tx,
     active: &ActiveGeneration,
     asked: &Subscribe,

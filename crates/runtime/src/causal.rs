@@ -61,9 +61,7 @@ pub(crate) fn derive(
             return Ok(Derived::Refused(refusal));
         }
     };
-    let per_minute = event.causation.bounds.per_minute;
-    if !tx.charge_root(event.causation.root, minute_of(now), per_minute)? {
-        let refusal = CausalRefusal::Rate { per_minute };
+    if let Some(refusal) = charge(tx, &event, facts.floor.as_ref(), minute_of(now))? {
         reject(tx, delivery, facts, refusal)?;
         return Ok(Derived::Refused(AcceptRefusal::Causal(refusal)));
     }
@@ -71,6 +69,32 @@ pub(crate) fn derive(
         return Err(StoreError::Conflict { what: "a delivery that is both there and not" });
     }
     Ok(Derived::Accepted(event))
+}
+
+/// Counts an Event against its root and, when it cites another chain than that of `floor`, against that one's root
+/// too. When either has had its share nothing is counted. (CAU-12)
+fn charge(
+    tx: &mut dyn Tx,
+    event: &Event,
+    floor: Option<&Event>,
+    minute: i64,
+) -> Result<Option<CausalRefusal>, StoreError> {
+    let (root, per_minute) = (event.causation.root, event.causation.bounds.per_minute);
+    let other = floor.map(|floor| floor.causation).filter(|other| other.root != root);
+    if let Some(other) = other
+        && tx.derived_in_minute(other.root, minute)? >= i64::from(other.bounds.per_minute)
+    {
+        return Ok(Some(CausalRefusal::Rate { per_minute: other.bounds.per_minute }));
+    }
+    if !tx.charge_root(root, minute, per_minute)? {
+        return Ok(Some(CausalRefusal::Rate { per_minute }));
+    }
+    match other {
+        Some(other) if !tx.charge_root(other.root, minute, other.bounds.per_minute)? => {
+            Err(StoreError::Conflict { what: "a chain that has room and has none" })
+        }
+        Some(_) | None => Ok(None),
+    }
 }
 
 fn reject(

@@ -24,10 +24,12 @@ use crate::budget;
 use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
+use crate::order;
 use crate::park;
 use crate::route::reopen::lanes_of;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
+use crate::toolbelt;
 use crate::wake::fact;
 
 /// The completing stage.
@@ -264,14 +266,14 @@ impl Step<'_> {
                 reason: "a claimed run is gone".to_owned(),
             });
         };
-        let recorded = match read.clone().record(report.grant, report.result.outcome, tx.now()) {
-            Ok(recorded) => recorded,
-            Err(fenced) => {
-                self.done.stale.push(fenced);
-                return Ok(());
-            }
-        };
-        let result = clipped(&report.result);
+        if let Err(fenced) = read.authorize(report.grant, tx.now()) {
+            self.done.stale.push(fenced);
+            return Ok(());
+        }
+        let told = toolbelt::told(tx, &read, &report.result)?;
+        let recorded = read.clone().record(report.grant, told.outcome, tx.now());
+        let recorded = recorded.expect("the grant was just found to speak for it");
+        let result = clipped(&told);
         // Before anything else of the result: whatever looks at what is pending must not see what was taken in.
         proof(tx, &read, &result.consumed_inputs)?;
         keep(tx, &read, result)?;
@@ -279,8 +281,8 @@ impl Step<'_> {
             // False when no daemon has noted its start, and then nobody asks for the count.
             tx.count_recovered(self.me, found)?;
         }
-        self.charge(tx, &read, &report.result)?;
-        self.settle(tx, &read, recorded, &report.result, proposed)
+        self.charge(tx, &read, &told)?;
+        self.settle(tx, &read, recorded, &told, proposed)
     }
 
     /// Adds what a turn used to the ledgers, with the outcome and whatever it is.
@@ -386,6 +388,7 @@ impl Step<'_> {
         self.done.announced |= announce::turn_ended(tx, self.active, proposed.event, &next, &ended, result)?;
         self.done.ended.push(result.outcome);
         if let Some(wait) = wait {
+            order::turn_over(tx, &ended)?;
             self.done.armed += u64::from(park::register(tx, &wait)?);
             let woken = fact::registered(tx, self.active, &wait, proposed.woken)?;
             self.done.ready |= woken.ready;

@@ -17,7 +17,7 @@ use domain::outcome::TurnResult;
 use domain::scope::Binding;
 use domain::store::{Recovered, StoreError};
 use domain::text::WorkKind;
-use extension::{Executor, ResumeRequest, RunError, Secret, Segment, Stopped};
+use extension::{Executor, ResumeRequest, RunError, RunRequest, Secret, Segment, Stopped};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,7 @@ use crate::caught::caught;
 use crate::control::STOP_AGAIN;
 use crate::node::Runtime;
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
+use crate::toolbelt;
 
 pub(crate) mod pin;
 pub(crate) mod renew;
@@ -162,6 +163,7 @@ impl Runtime {
             handle: execution.handle.as_ref().map(|handle| handle.as_bytes().to_vec()),
             config: equipment.binding.config.clone(),
             secrets: equipment.secrets.clone(),
+            token: None,
         }
     }
 }
@@ -203,8 +205,9 @@ async fn launch(runtime: Runtime, claim: Claimed, given: Option<Given>) {
         },
     };
     let remaining = execution.remaining(runtime.store().now());
-    let request = request::build(&execution, kind, given, &equipment);
-    let host = pin::Host { runtime: runtime.clone(), execution: execution.id, grant };
+    let (token, digest) = toolbelt::new_token(&runtime, &execution).unzip();
+    let request = RunRequest { token, ..request::build(&execution, kind, given, &equipment) };
+    let host = pin::Host { runtime: runtime.clone(), execution: execution.id, grant, digest };
     let run = match execution.turn.resumed_by {
         None => equipment.executor.run(request, &host),
         Some(woken_by) => {

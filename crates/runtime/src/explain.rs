@@ -99,19 +99,23 @@ pub enum Fate {
         /// That Event.
         earlier: Sequence,
     },
-    /// A handler would fail, and be asked again.
+    /// A handler would fail, and be asked again unless that is final.
     Failed {
         /// Why, as a stable word.
         code: Code,
         /// Why, in words.
         reason: String,
+        /// Whether it would be set aside without another try.
+        is_final: bool,
     },
-    /// What its route wants contradicts what belongs to whom. It would be tried again.
+    /// What its route wants contradicts what belongs to whom. It would be tried again unless that is final.
     Refused {
         /// Why, as a stable word.
         code: Code,
         /// Why, in words.
         reason: String,
+        /// Whether it would be set aside without another try.
+        is_final: bool,
     },
     /// It would get this checkpoint.
     Decided {
@@ -187,10 +191,14 @@ impl Runtime {
                 let fate = self.store().read("explain", move |tx| unmatched(tx, &candidate)).await?;
                 Explanation { asked, route: None, fate, event }
             }
-            RouteAnswer::Failed { route, code, reason } => {
+            RouteAnswer::Failed { route, code, reason, is_final } => {
                 let asked = asked(Some((&route, Answered::Failed)));
                 let counts = lane::counts(&code);
-                let fate = if counts { Fate::Failed { code, reason } } else { Fate::Held { code, reason } };
+                let fate = if counts {
+                    Fate::Failed { code, reason, is_final }
+                } else {
+                    Fate::Held { code, reason }
+                };
                 Explanation { asked, route: None, fate, event }
             }
             RouteAnswer::Matched { route, binding, active, wants } => {
@@ -242,7 +250,8 @@ fn fate(tx: &mut dyn Snapshot, candidate: &Candidate, matched: &Matched) -> Resu
     Ok(match apply::decide(tx, candidate, matched)? {
         Decided::Earlier(earlier) => Fate::Waits { earlier },
         Decided::Refused(refusal) => {
-            Fate::Refused { code: Code::known(refusal.code()), reason: refusal.to_string() }
+            let (code, reason) = (Code::known(refusal.code()), refusal.to_string());
+            Fate::Refused { code, reason, is_final: refusal.is_final() }
         }
         Decided::Routing(routing) => {
             let (creates, keys) = match routing.effect {

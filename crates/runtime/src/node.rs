@@ -29,6 +29,7 @@ use crate::registry::{Registry, SecretSource};
 use crate::route::Route;
 use crate::schedule::Schedule;
 use crate::stage;
+use crate::toolbelt::TokenSource;
 use crate::wake::{self, Wake};
 
 /// How the runtime is to run.
@@ -38,6 +39,8 @@ pub struct Options {
     pub read_scopes: ReadScopes,
     /// Resolves secrets.
     pub secrets: Arc<dyn SecretSource>,
+    /// Makes the tokens of attempts.
+    pub tokens: Arc<dyn TokenSource>,
     /// How often each stage looks for itself, where another process may have written; a second is usual. None
     /// when this process has the database alone.
     pub look_again: Option<Duration>,
@@ -256,6 +259,10 @@ impl Runtime {
 
     pub(crate) fn secrets(&self) -> &dyn SecretSource {
         &*self.0.options.secrets
+    }
+
+    pub(crate) fn tokens(&self) -> &dyn TokenSource {
+        &*self.0.options.tokens
     }
 
     /// Renews every lease once, as the loop does every ten seconds.

@@ -7,7 +7,7 @@
 use domain::causal::Origin;
 use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
 use domain::event::{Event, Payload};
-use domain::execution::Execution;
+use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, IdMaker, Sequence, WorkId};
 use domain::input::Input;
 use domain::intent::{Answer, ErrorFallback, Intent, IntentKind, IntentState, MANUAL_INTERRUPT};
@@ -103,6 +103,20 @@ pub(crate) fn stopped(tx: &mut dyn Tx, ended: &Execution) -> Result<bool, StoreE
     let Ok(next) = work.clone().stopped(ended.id, tx.now()) else { return Ok(false) };
     tx.update_work(&next, &work)?;
     Ok(next.queue == Queue::Runnable)
+}
+
+/// Retires the orders to a turn that ended in a Wait and were not carried out: its attempt may go on, and they are
+/// for no later turn. (INJ-4)
+pub(crate) fn turn_over(tx: &mut dyn Tx, parked: &Execution) -> Result<(), StoreError> {
+    if parked.state != ExecutionState::Parked {
+        return Ok(());
+    }
+    for read in tx.intents_of(parked.id, u32::MAX)? {
+        if let Ok(stale) = read.clone().stale() {
+            tx.update_intent(&stale.because("the run was parked before it was delivered"), &read)?;
+        }
+    }
+    Ok(())
 }
 
 /// What an operator gives to a running attempt.

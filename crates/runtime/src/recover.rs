@@ -17,11 +17,13 @@ use domain::lease::{Grant, Lease};
 use domain::outcome::TurnResult;
 use domain::store::{Recovered, StoreError, Tx};
 use domain::time::Timestamp;
-use extension::{Recovery, Stopped};
+use domain::toolbelt::TokenDigest;
+use extension::{Recovery, Segment, Stopped};
 
 use crate::execute::{self, Claimed, Equipment, Report, Unequipped, pin::GrantError};
 use crate::node::Runtime;
 use crate::stage::{BATCH, Chain, Progress, Stage, StageError};
+use crate::toolbelt;
 
 /// The recovering stage.
 #[derive(Debug)]
@@ -139,13 +141,15 @@ async fn recover(runtime: Runtime, execution: Execution, grant: Grant) {
         }
         Err(Unequipped::Store(error)) => return again(&runtime, &execution, grant, &error),
     };
-    let segment = Runtime::segment(&execution, &equipment);
+    // What goes on is given the token of this epoch before it counts: until it is adopted, none is good.
+    let (token, digest) = toolbelt::new_token(&runtime, &execution).unzip();
+    let segment = Segment { token, ..Runtime::segment(&execution, &equipment) };
     let found = equipment.executor.recover(segment.clone()).await;
     tracing::info!(execution = %execution.id, epoch = %execution.epoch, found = word(&found), "recovered a run");
     crate::metrics::count(&runtime.metrics().recoveries, word(&found));
     match found {
         Recovery::Finished(result) => conclude(&runtime, &execution, grant, result, Recovered::Finished),
-        Recovery::Alive => match adopt(&runtime, execution.id, grant).await {
+        Recovery::Alive => match adopt(&runtime, execution.id, grant, digest).await {
             Ok(()) => {
                 let remaining = execution.remaining(runtime.store().now());
                 let run = equipment.executor.observe(segment);
@@ -209,13 +213,18 @@ fn count(tx: &mut dyn Tx, inherited: bool, grant: Grant, found: Recovered) -> Re
     Ok(())
 }
 
-async fn adopt(runtime: &Runtime, id: ExecutionId, grant: Grant) -> Result<(), GrantError> {
+async fn adopt(
+    runtime: &Runtime,
+    id: ExecutionId,
+    grant: Grant,
+    digest: Option<TokenDigest>,
+) -> Result<(), GrantError> {
     let inherited = runtime.inherited().has(id);
     runtime
         .store()
         .transact("adopt", move |tx| {
             let read = tx.execution(id)?.ok_or(domain::lease::Fenced::Ended)?;
-            let next = read.clone().adopt(grant, tx.now())?;
+            let next = read.clone().adopt(grant, tx.now())?.equip(digest);
             tx.update_execution(&next, &read)?;
             Ok::<_, GrantError>(count(tx, inherited, grant, Recovered::Adopted)?)
         })

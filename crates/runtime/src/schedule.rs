@@ -19,6 +19,7 @@ use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
 use domain::text::{ScopeName, Unit};
+use domain::toolbelt::Toolbelt;
 use domain::work::{Hold, HoldReason, Queue, Work, WorkState};
 use extension::StartGate;
 
@@ -305,6 +306,7 @@ impl Step<'_> {
             ended_at: None,
             unstopped: false,
             interrupted_by: None,
+            toolbelt: Toolbelt::default(),
         };
         tx.insert_execution(&claimed)?;
         let last = tx.last_sequence();

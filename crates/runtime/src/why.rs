@@ -3,11 +3,12 @@
 use domain::delivery::Redelivery;
 use domain::event::{Event, Key};
 use domain::execution::Execution;
-use domain::id::{ExecutionId, Sequence};
+use domain::id::{ExecutionId, Sequence, WaitId};
 use domain::lane::{LaneBlock, LaneId};
 use domain::outcome::TurnResult;
 use domain::route::{Checkpoint, CheckpointOutcome};
-use domain::store::{EventFilter, Snapshot, StoreError};
+use domain::store::{EventFilter, Snapshot, StoreError, WaitFilter};
+use domain::wait::{Wait, WaitState};
 use domain::work::Work;
 
 use crate::announce;
@@ -47,6 +48,19 @@ pub struct Why {
     pub without_effect: Vec<Link>,
     /// Lanes of the Work that stand still.
     pub blocked: Vec<LaneBlock>,
+    /// The Wait whose end let it, or its present turn, begin.
+    pub woken: Option<Woken>,
+    /// What it waits for, or what its end made its Work wait for, while that goes on.
+    pub waits: Option<Wait>,
+}
+
+/// A Wait that has ended.
+#[derive(Debug, Clone)]
+pub struct Woken {
+    /// The Wait.
+    pub wait: Wait,
+    /// The Event that ended it.
+    pub winner: Event,
 }
 
 /// Reads why a run started. None when there is no such run.
@@ -81,7 +95,26 @@ pub fn why(tx: &mut dyn Snapshot, id: ExecutionId) -> Result<Option<Why>, StoreE
         blocked.extend(tx.lane_block(LaneId::of_key(key))?);
     }
     let result = tx.turn_result(execution.id)?;
-    Ok(Some(Why { execution, work, keys, result, chain, inputs, without_effect, blocked }))
+    let woken = woken(tx, &execution)?;
+    let waits = tx.active_wait(work.id)?.filter(|wait| wait.execution == execution.id);
+    Ok(Some(Why { execution, work, keys, result, chain, inputs, without_effect, blocked, woken, waits }))
+}
+
+/// The Wait that ended and let a run, or its present turn, begin. None when something else did. It reads a bounded
+/// number of the Waits that its Work had registered by then.
+fn woken(tx: &mut dyn Snapshot, execution: &Execution) -> Result<Option<Woken>, StoreError> {
+    let (began_with, until) = match execution.turn.resumed_by {
+        Some(winner) => (winner, execution.ended_at.unwrap_or_else(|| tx.now())),
+        None => (execution.trigger, execution.claimed_at),
+    };
+    let before = Some(WaitId::above(until));
+    let filter = WaitFilter { work: Some(execution.work), before, ..WaitFilter::default() };
+    let ended = tx.waits(&filter, LISTED_MAX)?.into_iter().find(|wait| match wait.state {
+        WaitState::Woken { winner, .. } => winner == began_with,
+        WaitState::Active | WaitState::Cancelled { .. } => false,
+    });
+    let Some(wait) = ended else { return Ok(None) };
+    Ok(tx.event(began_with)?.map(|winner| Woken { wait, winner }))
 }
 
 /// An Event with what became of it.

@@ -2,9 +2,11 @@
 
 #[cfg(test)]
 mod runner {
+    mod clock;
     mod engines;
     mod server;
     mod told;
+    mod tokens;
     mod world;
 
     mod accept;
@@ -15,7 +17,9 @@ mod runner {
     mod causal;
     mod complete;
     mod control;
+    mod counted;
     mod crash;
+    mod crash_sequels;
     mod crowd;
     mod gate;
     mod interrupt;
@@ -28,7 +32,9 @@ mod runner {
     mod successor;
     mod poison;
     mod room;
+    mod rung;
     mod shuffle;
+    mod toolbelt;
     mod wait;
     mod wake;
     mod woken;

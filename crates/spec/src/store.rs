@@ -29,6 +29,7 @@ mod start;
 mod succession;
 mod timer;
 mod together;
+mod toolbelt;
 mod transaction;
 mod wait;
 mod work;
@@ -50,6 +51,7 @@ pub use self::route::*;
 pub use self::start::*;
 pub use self::succession::*;
 pub use self::timer::*;
+pub use self::toolbelt::*;
 pub use self::transaction::*;
 pub use self::wait::*;
 pub use self::work::*;
@@ -155,6 +157,13 @@ macro_rules! for_each_store_case {
             ledgers_add_up_apart
             reservations_count_while_their_run_goes_on
             recent_use_is_kept_by_kind_and_unit
+            call_reads_back_as_written
+            call_is_kept_once
+            token_and_declaration_follow_their_attempt
+            progress_is_replaced
+            reported_usage_adds_up_by_turn_and_unit
+            acknowledgements_stand_once_in_acceptance_order
+            parents_and_children_are_found
             record_is_replaced_under_its_key
             records_are_listed_by_their_keys
             no_generation_is_in_force_at_first

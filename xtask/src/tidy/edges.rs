@@ -22,11 +22,12 @@ const ALLOWED: &[Allowed] = &[
     // One is started for every job, twice, and nothing of the daemon may make it larger.
     Allowed { package: "launcher", uses: &[], in_tests: &[] },
     Allowed { package: "protocol", uses: &["extension", "launcher"], in_tests: &["spec"] },
+    Allowed { package: "schedule", uses: &["extension"], in_tests: &[] },
     Allowed { package: "bundled", uses: &["extension", "launcher"], in_tests: &["spec"] },
     Allowed { package: "spec", uses: &["domain", "extension"], in_tests: &[] },
     Allowed {
         package: "open-conduit",
-        uses: &["bundled", "domain", "extension", "protocol", "runtime", "store", "tracker"],
+        uses: &["bundled", "domain", "extension", "protocol", "runtime", "schedule", "store", "tracker"],
         in_tests: &["spec"],
     },
     // The tools start what they test as anyone else would.
@@ -49,8 +50,8 @@ enum Only {
 }
 
 const WALLS: &[Wall] = &[
-    Wall { package: "tokio", only: Only::OutsideOf(&["domain", "launcher"]), in_tests: &[] },
-    Wall { package: "tracing", only: Only::OutsideOf(&["domain", "launcher"]), in_tests: &[] },
+    Wall { package: "tokio", only: Only::OutsideOf(&["domain", "launcher", "schedule"]), in_tests: &[] },
+    Wall { package: "tracing", only: Only::OutsideOf(&["domain", "launcher", "schedule"]), in_tests: &[] },
     // The benchmark runs the store's statements bare.
     Wall { package: "rusqlite", only: Only::In(&["store"]), in_tests: &["open-conduit"] },
     Wall { package: "tokio-postgres", only: Only::In(&["store"]), in_tests: &["open-conduit", "runtime"] },

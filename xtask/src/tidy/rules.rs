@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 
 use super::Finding;
 use super::repository::Repository;
-use crate::mutants::{self, Head};
 
 const PAGES: &str = "docs/spec/";
 const INDEX: &str = "docs/spec/README.md";
@@ -124,29 +123,14 @@ fn lacking(repository: &Repository) -> BTreeSet<&str> {
     block(repository, LACKING, "const LACKING", "];").filter_map(|line| line.split('"').nth(1)).collect()
 }
 
-/// Every mutant says which tests must fail for it, and they are there.
-pub(super) fn mutants(repository: &Repository) -> Vec<Finding> {
-    let tests = tests(repository);
-    let mut findings = Vec::new();
-    for file in &repository.files {
-        if !file.path.starts_with(mutants::FOLDER) || !file.path.ends_with(mutants::EXTENSION) {
-            continue;
-        }
-        match Head::parse(&file.text) {
-            Ok(head) => {
-                let names = head.killed_by.iter().map(|name| name.rsplit("::").next().unwrap_or(name));
-                for name in names.filter(|name| !tests.contains(name)) {
-                    findings.push(Finding::of(&file.path, format!("no test is called `{name}`")));
-                }
-            }
-            Err(problem) => findings.push(Finding::of(&file.path, problem)),
-        }
-    }
-    findings
+/// The names of the rules.
+pub(super) fn ids(repository: &Repository) -> BTreeSet<&str> {
+    let pages = repository.files.iter().filter(|file| file.path.starts_with(PAGES));
+    pages.flat_map(|file| file.text.lines()).filter_map(|line| rule(line)?.ok()).map(|rule| rule.id).collect()
 }
 
 /// The names of every function in the crates: of tests, and of cases that become tests by a macro.
-fn tests(repository: &Repository) -> BTreeSet<&str> {
+pub(super) fn tests(repository: &Repository) -> BTreeSet<&str> {
     let lines = repository.rust_files().flat_map(|file| file.text.lines());
     lines
         .filter_map(|line| {
@@ -176,16 +160,6 @@ mod tests {
         assert_eq!(found(page), [""; 0]);
         assert_eq!(found("- **A-1** It MUST. [it_is_gone]\n"), ["no test is called `it_is_gone`"]);
         assert_eq!(found("- **A-1** It MUST. [it_holds, open]\n"), ["a rule with tests is not open"]);
-    }
-
-    #[test]
-    fn a_mutant_names_tests_that_are_there() {
-        let found = |killed_by: &str| {
-            let patch = format!("Package: a\nTarget: lib\nKilled by: {killed_by}\n\ndiff --git a/b b/b\n");
-            let files = [("crates/a/src/lib.rs", CODE), ("xtask/mutants/one.patch", patch.as_str())];
-            mutants(&Repository::sample(&files)).len()
-        };
-        assert_eq!((found("memory::it_holds, it_holds_too"), found("it_is_gone"), found("")), (0, 1, 1));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 #![expect(clippy::cast_precision_loss, reason = "counts of a few million are exact in a double")]
 
 mod accepts;
+mod cron;
 mod cycles;
 mod figure;
 mod http;
@@ -16,10 +17,12 @@ mod lone;
 mod machine;
 mod node;
 mod page;
+mod past;
 mod postgres;
 mod raw;
 mod shell;
 mod startup;
+mod waits;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -125,6 +128,9 @@ async fn run() -> Result<bool, String> {
     if arguments.wants("lone") {
         lone::run(&setting, &mut report).await;
     }
+    if arguments.wants("wait") {
+        waits::run(&setting, &mut report).await;
+    }
     if arguments.wants("http") {
         http::run(&setting, &mut report).await;
     }
@@ -136,6 +142,9 @@ async fn run() -> Result<bool, String> {
     }
     if arguments.wants("start") {
         startup::run(&setting, &mut report).await;
+    }
+    if arguments.wants("cron") {
+        cron::run(&setting, &mut report);
     }
     if arguments.wants("postgres") && !arguments.without_postgres {
         let location = std::env::var("OPEN_CONDUIT_TEST_POSTGRES").map_err(|_unset| {

@@ -7,13 +7,15 @@ use domain::causal::Origin;
 use domain::delivery::{Delivery, MANUAL_SOURCE};
 use domain::event::Payload;
 use domain::id::{EventId, Generation, IdMaker};
-use domain::text::{EventType, SourceName};
+use domain::route::CheckpointOutcome;
+use domain::text::{EventType, ScopeName, SourceName};
 use runtime::ActiveGeneration;
 use runtime::explain::{Answered, Explanation, Fate, Subject};
 
 use super::config;
 use super::events::{fresh_delivery_id, key};
 use super::failure::Failure;
+use super::pause;
 use super::resolve;
 use super::server::{Answer, Asked, json, read};
 use super::story;
@@ -44,7 +46,15 @@ pub(crate) async fn explanation(daemon: &Arc<Daemon>, body: ExplainBody) -> Resu
     let subject = subject(daemon, body).await?;
     let explanation = daemon.runtime().explain(&active, subject).await?;
     let explanation = explanation.ok_or_else(|| Failure::not_found("no such Event"))?;
-    Ok(explained(&explanation, generation))
+    let mut body = explained(&explanation, generation);
+    if let Fate::Decided { outcome: CheckpointOutcome::Routed, .. } = explanation.fate
+        && let Some(scope) = active.scope(&explanation.event.scope)
+    {
+        let lineage = scope.scope.lineage.iter().map(ScopeName::as_str);
+        body.paused = pause::standing(daemon).await?.of(lineage);
+        body.sentences.extend(body.paused.as_ref().map(story::of_pause));
+    }
+    Ok(body)
 }
 
 fn proposed(daemon: &Daemon, text: &str, format: Option<&str>) -> Result<ActiveGeneration, Failure> {
@@ -99,6 +109,7 @@ fn explained(explanation: &Explanation, generation: Option<i64>) -> ExplanationB
         keys: Vec::new(),
         code: None,
         reason: None,
+        paused: None,
         asked: Vec::new(),
         sentences: story::of_explanation(explanation),
     };
@@ -107,7 +118,9 @@ fn explained(explanation: &Explanation, generation: Option<i64>) -> ExplanationB
         Fate::Waits { earlier } => {
             body.reason = Some(format!("the Event with sequence {earlier} goes first"));
         }
-        Fate::Held { code, reason } | Fate::Failed { code, reason } | Fate::Refused { code, reason } => {
+        Fate::Held { code, reason }
+        | Fate::Failed { code, reason, is_final: _ }
+        | Fate::Refused { code, reason, is_final: _ } => {
             body.code = Some(code.to_string());
             body.reason = Some(reason.clone());
         }

@@ -13,7 +13,7 @@ use runtime::why;
 use super::failure::Failure;
 use super::resolve;
 use super::server::{Answer, Asked, Refused, json, read};
-use super::wire::{EventBody, LaneBody, OrderBody, RunBody, WhyBody};
+use super::wire::{EventBody, LaneBody, OrderBody, RunBody, RunProgressBody, WaitBody, WhyBody, WokenBody};
 use crate::daemon::Daemon;
 use crate::view;
 use crate::view::why::WhyParts;
@@ -37,10 +37,16 @@ fn body(tx: &mut dyn Snapshot, execution: &Execution) -> Result<RunBody, Refused
     Ok(RunBody::new(execution, &work, &keys, &trigger, result.as_ref(), now))
 }
 
-/// A run with the orders to it.
+/// A run with the orders to it, and what it has said by calls.
 fn whole(tx: &mut dyn Snapshot, execution: &Execution) -> Result<RunBody, Refused> {
-    let orders = tx.intents_of(execution.id, ORDERS_MAX)?;
-    Ok(RunBody { orders: orders.iter().map(OrderBody::from).collect(), ..body(tx, execution)? })
+    let mut body = body(tx, execution)?;
+    body.orders = tx.intents_of(execution.id, ORDERS_MAX)?.iter().map(OrderBody::from).collect();
+    body.progress = tx.progress_of(execution.id)?.map(RunProgressBody::from);
+    if execution.toolbelt.declared.used {
+        // Once the turn has ended it stands in the result.
+        body.usage = tx.usage_of(execution.id, execution.turn.number)?;
+    }
+    Ok(body)
 }
 
 fn execution(tx: &mut dyn Snapshot, text: &str) -> Result<Execution, Refused> {
@@ -85,14 +91,18 @@ pub(crate) async fn reasons(daemon: &Daemon, text: &str) -> Result<WhyBody, Fail
         let (chain, inputs, without_effect) =
             (bodies(&why.chain), bodies(&why.inputs), bodies(&why.without_effect));
         let blocked: Vec<LaneBody> = why.blocked.iter().map(LaneBody::from).collect();
+        let woken = why.woken.as_ref().map(WokenBody::from);
+        let waits = why.waits.as_ref().map(|wait| WaitBody::read(tx, wait)).transpose()?;
         let sentences = view::why::sentences(&WhyParts {
             run: &run,
             chain: &chain,
             inputs: &inputs,
             without_effect: &without_effect,
             blocked: &blocked,
+            woken: woken.as_ref(),
+            waits: waits.as_ref(),
         });
-        Ok(WhyBody { run, chain, inputs, without_effect, blocked, sentences })
+        Ok(WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, sentences })
     })
     .await
 }

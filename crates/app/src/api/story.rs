@@ -3,6 +3,9 @@
 use domain::route::CheckpointOutcome;
 use runtime::explain::{Answered, Explanation, Fate};
 
+use super::wire::PauseBody;
+use crate::view::time;
+
 /// What an Event would do.
 pub(crate) fn of_explanation(explanation: &Explanation) -> Vec<String> {
     let mut lines = Vec::new();
@@ -27,7 +30,10 @@ pub(crate) fn of_explanation(explanation: &Explanation) -> Vec<String> {
         Fate::Waits { earlier } => {
             format!("It would wait behind the Event with sequence {earlier}, which is not routed yet.")
         }
-        Fate::Failed { reason, .. } | Fate::Refused { reason, .. } => {
+        Fate::Failed { reason, is_final: true, .. } | Fate::Refused { reason, is_final: true, .. } => {
+            format!("It would be set aside at once, since another try would fail the same way: {reason}.")
+        }
+        Fate::Failed { reason, is_final: false, .. } | Fate::Refused { reason, is_final: false, .. } => {
             format!("It would be tried again, and set aside in the end: {reason}.")
         }
         Fate::Decided { outcome, work, creates, because: why, .. } => match (outcome, work, creates) {
@@ -43,4 +49,14 @@ pub(crate) fn of_explanation(explanation: &Explanation) -> Vec<String> {
         },
     });
     lines
+}
+
+/// What a pause of its scope means for an Event that would be input.
+pub(crate) fn of_pause(pause: &PauseBody) -> String {
+    format!(
+        "Scope `{scope}` is paused since {since}: the Event would wait as input, and nothing would start before \
+         `open-conduit scope resume {scope}`.",
+        scope = pause.scope,
+        since = time::absolute(&pause.since)
+    )
 }

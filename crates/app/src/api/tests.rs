@@ -41,6 +41,7 @@ mod browser_posture;
 mod shared;
 mod standard_webhooks;
 mod stream;
+mod toolbelt;
 mod waits;
 mod webhook;
 
@@ -126,6 +127,7 @@ pub(crate) const JOB_SECRET: &str = "job-s3cret";
 struct Fake {
     files: PathBuf,
     started: Mutex<Vec<ExecutionId>>,
+    tokens: Mutex<BTreeMap<String, String>>,
 }
 
 impl Executor for Fake {
@@ -147,6 +149,10 @@ impl Executor for Fake {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
+            if let Some(token) = &request.token {
+                let token = token.expose().to_owned();
+                self.tokens.lock().unwrap().insert(request.execution.to_string(), token);
+            }
             host.pin(b"handle".to_vec()).await.map_err(|_error| RunError::Fenced)?;
             self.started.lock().unwrap().push(request.execution);
             if request.config.get("hang").is_some() {
@@ -218,7 +224,7 @@ fn options(directory: &Path) -> (Options, Arc<Fake>) {
     std::fs::create_dir_all(files.join("out")).unwrap();
     std::fs::write(files.join("out/report.html"), "<h1>not a page</h1>\n\n").unwrap();
     std::fs::write(directory.join("outside"), "outside").unwrap();
-    let fake = Arc::new(Fake { files, started: Mutex::default() });
+    let fake = Arc::new(Fake { files, started: Mutex::default(), tokens: Mutex::default() });
     let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
     let options = Options {
         location: None,

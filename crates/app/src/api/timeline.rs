@@ -5,15 +5,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::execution::Execution;
+use domain::execution::{Execution, ExecutionState};
 use domain::id::WorkId;
-use domain::store::{ExecutionFilter, Snapshot, StartFilter, StoreError};
+use domain::store::{ExecutionFilter, Snapshot, StartFilter, StoreError, WaitFilter};
 use domain::time::Timestamp;
 
 use super::failure::Failure;
 use super::query::Query;
 use super::server::{Answer, Asked, json, read};
-use super::wire::{KeyBody, StartBody, TimelineBody, TimelineRowBody, TimelineRunBody};
+use super::wire::{KeyBody, StartBody, TimelineBody, TimelineRowBody, TimelineRunBody, WaitBody};
 use crate::daemon::Daemon;
 
 /// The most ended runs that are looked at, and the most live ones.
@@ -99,7 +99,11 @@ fn drawn(tx: &mut dyn Snapshot, span: Span, rows_max: usize) -> Result<TimelineB
     let mut runs = tx.executions(&live, RUNS_MAX)?;
     let ended = tx.ended_since(from, RUNS_MAX)?;
     let cut = [&runs, &ended].iter().any(|found| found.len() == RUNS_MAX as usize);
-    runs.extend(ended);
+    // What is parked has not ended; its turn has.
+    let mut rested: Vec<(Timestamp, Execution)> = parked(tx, from, rows_max)?;
+    rested.extend(ended.into_iter().filter_map(|run| Some((run.ended_at?, run))));
+    rested.sort_by_key(|(at, _run)| std::cmp::Reverse(*at));
+    runs.extend(rested.into_iter().map(|(_at, run)| run));
     let works = by_work(runs);
     let more = works.len().saturating_sub(rows_max);
     let mut rows = Vec::new();
@@ -110,6 +114,24 @@ fn drawn(tx: &mut dyn Snapshot, span: Span, rows_max: usize) -> Result<TimelineB
     let within = starts.iter().filter(|start| start.before.is_some() && start.started_at >= from);
     let downtimes = within.map(StartBody::from).collect();
     Ok(TimelineBody { from: from.to_string(), until: until.to_string(), rows, more, cut, downtimes })
+}
+
+/// Runs that were parked within the time and still are, with when that was. The oldest give way.
+fn parked(
+    tx: &mut dyn Snapshot,
+    from: Timestamp,
+    rows_max: usize,
+) -> Result<Vec<(Timestamp, Execution)>, StoreError> {
+    let active = WaitFilter { active: true, ..WaitFilter::default() };
+    let mut parked = Vec::new();
+    for wait in tx.waits(&active, u32::try_from(rows_max).unwrap_or(u32::MAX))? {
+        if wait.registered_at < from {
+            continue;
+        }
+        let run = tx.execution(wait.execution)?.filter(|run| run.state == ExecutionState::Parked);
+        parked.extend(run.map(|run| (wait.registered_at, run)));
+    }
+    Ok(parked)
 }
 
 /// The runs of each Work. They come with the live ones first, then the last to end, and so do the Works.
@@ -129,11 +151,13 @@ fn by_work(runs: Vec<Execution>) -> Vec<(WorkId, Vec<Execution>)> {
 fn row(tx: &mut dyn Snapshot, work: WorkId, runs: &[Execution]) -> Result<TimelineRowBody, StoreError> {
     let newest = runs.first().expect("a Work has a row for its runs");
     let trigger = tx.event(newest.trigger)?;
+    let wait = tx.active_wait(work)?;
     Ok(TimelineRowBody {
         work: work.to_string(),
         scope: newest.scope.to_string(),
         keys: tx.keys_of(work)?.iter().map(KeyBody::from).collect(),
         trigger_type: trigger.map(|event| event.event_type.to_string()).unwrap_or_default(),
         runs: runs.iter().map(TimelineRunBody::from).collect(),
+        wait: wait.as_ref().map(WaitBody::from),
     })
 }

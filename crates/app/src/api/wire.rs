@@ -17,6 +17,7 @@ mod overview;
 mod pause;
 mod sequel;
 mod session;
+mod toolbelt;
 mod wait;
 mod budget;
 mod scope;
@@ -29,6 +30,7 @@ pub(crate) use pause::*;
 pub(crate) use scope::*;
 pub(crate) use sequel::*;
 pub(crate) use session::*;
+pub(crate) use toolbelt::*;
 pub(crate) use wait::*;
 
 /// Reads a value that is there, also when it is `null`: a payload may be.
@@ -222,6 +224,12 @@ pub(crate) struct WorkBody {
     /// The Work that goes on with its keys, when it has ended and one does.
     #[serde(default)]
     pub(crate) successor: Option<String>,
+    /// The Work whose run created it. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<String>,
+    /// The newest Works that its runs created. Present on a single Work, absent in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) children: Vec<String>,
     /// What a blocked Work waits for, such as `scope_full:main`.
     pub(crate) blocked_by: Option<String>,
     /// The live attempt.
@@ -290,6 +298,8 @@ impl WorkBody {
             concurrency: work.concurrency.as_ref().map(ToString::to_string),
             predecessor: None,
             successor: None,
+            parent: None,
+            children: Vec::new(),
             blocked_by,
             run,
             attempts: work.attempts,
@@ -379,6 +389,9 @@ pub(crate) struct RunBody {
     /// Orders to it. Absent in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) orders: Vec<OrderBody>,
+    /// How far it last said that it had come. Present on a single run, absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) progress: Option<RunProgressBody>,
 }
 
 impl RunBody {
@@ -432,6 +445,7 @@ impl RunBody {
             interrupt_event_id: execution.interrupted_by.map(|event| event.to_string()),
             controls: if live { controls(execution.controls) } else { Vec::new() },
             orders: Vec::new(),
+            progress: None,
         }
     }
 }

@@ -24,6 +24,8 @@ use crate::view;
 
 /// The most pending inputs that are named.
 const PENDING_MAX: u32 = 200;
+/// The most Works that are told as created by the runs of one.
+const CHILDREN_MAX: u32 = 200;
 /// The words of a Work's state.
 const STATES: [&str; 6] = ["ready", "running", "waiting", "completed", "failed", "cancelled"];
 
@@ -91,6 +93,9 @@ pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<WorkBody, Failure
         let id = resolve::work(tx, &text)?;
         let work = tx.work(id)?.ok_or_else(|| Failure::not_found("no such Work"))?;
         let mut body = body(tx, &work)?;
+        body.parent = tx.parentage_of(id)?.map(|parentage| parentage.parent.to_string());
+        let children = tx.children_of(id, CHILDREN_MAX)?;
+        body.children = children.iter().map(|parentage| parentage.child.to_string()).collect();
         if let WorkState::Running { execution } = work.state {
             let orders = tx.intents_of(execution, runs::ORDERS_MAX)?;
             body.orders = orders.iter().map(OrderBody::from).collect();

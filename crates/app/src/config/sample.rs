@@ -27,7 +27,7 @@ impl Sample {
     /// Everything that is bundled, and a handler and an ingress of the type `schedule` that take anything.
     pub(super) fn new() -> Self {
         let runs = tempfile::tempdir().expect("tests have a temporary directory");
-        let options = ShellOptions { environment: Vec::new() };
+        let options = ShellOptions { environment: Vec::new(), toolbelt: None };
         let shell = ShellExecutor::new(runs.path(), "/proc/self/exe".into(), options)
             .expect("an empty directory holds no other executor's runs");
         let mut handlers = bundled::handlers();

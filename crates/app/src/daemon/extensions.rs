@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bundled::shell::{LauncherBinary, ShellExecutor, ShellOptions};
+use bundled::shell::{LauncherBinary, ShellExecutor, ShellOptions, Toolbelt};
 use extension::{Executor, Handler, Ingress, IngressEntry};
 use runtime::{HandlerSource, Registry};
 
@@ -33,7 +33,9 @@ impl Extensions {
     /// When the directory of the runs cannot be made.
     pub(crate) fn bundled(home: &Home, launcher: PathBuf) -> io::Result<Self> {
         let outside = Outside::new(launcher.clone());
-        let shell = ShellExecutor::new(&home.runs(), launcher, ShellOptions::from_process())?;
+        let toolbelt = Toolbelt { socket: home.toolbelt_socket(), bin: home.bin() };
+        let options = ShellOptions { toolbelt: Some(toolbelt), ..ShellOptions::from_process() };
+        let shell = ShellExecutor::new(&home.runs(), launcher, options)?;
         match shell.launcher_binary() {
             LauncherBinary::Embedded => tracing::debug!("launchers are started from memory"),
             LauncherBinary::Given { reason } => {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use extension::{BoxFuture, Secret, SecretError};
 use runtime::{ApplyError, Runtime, SecretSource};
 use store::Location;
 use thiserror::Error;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -34,11 +35,14 @@ use crate::auth::session::Sessions;
 use crate::auth::{self, TokenError, Tokens};
 use crate::config::secrets::SecretReader;
 use crate::config::{Listeners, Problem, canonical, load_model};
+use crate::env;
 use crate::error_code::ErrorCode;
 use crate::home::{Home, HomeError};
 use crate::listener::ingress::Table;
 use crate::listener::webhook::Webhooks;
 use crate::listener::{self, Service, Socket};
+use crate::toolbelt::token::RandomTokens;
+use crate::toolbelt::{self, Door};
 
 /// How often each stage looks for itself in a database that others write, too.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -136,6 +140,7 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
         runtime::Options {
             read_scopes: read_scopes(options.extensions.clone()),
             secrets: Arc::new(Resolver(Arc::clone(&secrets))),
+            tokens: Arc::new(RandomTokens),
             look_again,
         },
     );
@@ -162,8 +167,8 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
         Ok(()) => listen(&daemon, &lock, options.takes_webhooks).await,
         Err(error) => Err(error),
     };
-    let socket = match started {
-        Ok(socket) => socket,
+    let sockets = match started {
+        Ok(sockets) => sockets,
         Err(error) => {
             daemon.extensions.outside.stop().await;
             // The error that is told is the first one.
@@ -187,7 +192,7 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
         generation = daemon.applied().number,
         "the daemon takes requests"
     );
-    Ok(Running::new(daemon, manager, socket, lock))
+    Ok(Running::new(daemon, manager, sockets, lock))
 }
 
 /// Turns the text of a generation into scopes, as the runtime asks for it.
@@ -236,7 +241,7 @@ async fn listen(
     daemon: &Arc<Daemon>,
     lock: &HomeLock,
     takes_webhooks: bool,
-) -> Result<SocketFile, DaemonError> {
+) -> Result<[SocketFile; 2], DaemonError> {
     let listeners = match &daemon.applied().model {
         Some(model) => Listeners::of(&model.daemon).map_err(DaemonError::Config)?,
         None => Listeners::of(&crate::config::model::Daemon::default()).map_err(DaemonError::Config)?,
@@ -246,10 +251,9 @@ async fn listen(
         Some(address) => Some(bind(address, &listeners).await?),
         None => None,
     };
-    let path = daemon.home().socket();
-    let place = path.display().to_string();
-    let (unix, file) =
-        SocketFile::bind(path, lock).map_err(|source| DaemonError::Listen { place, source })?;
+    let (unix, file) = bind_in_home(daemon.home().socket(), lock)?;
+    let (calls, calls_file) = bind_in_home(daemon.home().toolbelt_socket(), lock)?;
+    install_toolbelt(daemon.home());
     let addresses =
         Addresses { api: Some(api.1), webhooks: webhooks.as_ref().map(|(_listener, address)| *address) };
     *daemon.addresses.write().unwrap_or_else(PoisonError::into_inner) = addresses;
@@ -261,6 +265,8 @@ async fn listen(
     let proxied = if listeners.behind_proxy { listeners.public_hosts.clone() } else { Vec::new() };
     let inside = Arc::new(Server::new(Arc::clone(daemon), None));
     daemon.spawn(listener::serve(daemon.listening(), Socket::Unix(unix), Service::Api(inside)));
+    let door = Arc::new(Door::new(Arc::clone(daemon)));
+    daemon.spawn(listener::serve(daemon.listening(), Socket::Unix(calls), Service::Toolbelt(door)));
     let (hosts, origin) = Hosts::with_page(api.1, proxied, daemon.page.name());
     daemon.page.is_at(origin);
     let outside = Arc::new(Server::new(Arc::clone(daemon), Some(hosts)));
@@ -270,7 +276,20 @@ async fn listen(
         let webhooks = Arc::new(Webhooks::new(Arc::clone(daemon), hosts));
         daemon.spawn(listener::serve(daemon.listening(), Socket::Tcp(socket), Service::Webhooks(webhooks)));
     }
-    Ok(file)
+    Ok([file, calls_file])
+}
+
+fn bind_in_home(path: PathBuf, lock: &HomeLock) -> Result<(UnixListener, SocketFile), DaemonError> {
+    let place = path.display().to_string();
+    SocketFile::bind(path, lock).map_err(|source| DaemonError::Listen { place, source })
+}
+
+/// Puts the `os` command where jobs look for it. Without it they run as well, and make no calls by it.
+fn install_toolbelt(home: &Home) {
+    let installed = env::program_file().and_then(|program| toolbelt::install(home, &program));
+    if let Err(error) = installed {
+        tracing::warn!(%error, "the `os` command cannot be put where jobs find it");
+    }
 }
 
 /// Has what was held looked at again each time that an extension answers again, until the daemon stops.

@@ -20,8 +20,8 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Running {
     daemon: Arc<Daemon>,
     manager: ServiceManager,
-    // The socket is removed before the lock is given up: the fields are dropped in this order.
-    socket: SocketFile,
+    // The sockets are removed before the lock is given up: the fields are dropped in this order.
+    sockets: [SocketFile; 2],
     lock: HomeLock,
 }
 
@@ -38,10 +38,10 @@ impl Running {
     pub(super) const fn new(
         daemon: Arc<Daemon>,
         manager: ServiceManager,
-        socket: SocketFile,
+        sockets: [SocketFile; 2],
         lock: HomeLock,
     ) -> Self {
-        Self { daemon, manager, socket, lock }
+        Self { daemon, manager, sockets, lock }
     }
 
     /// The daemon.
@@ -74,14 +74,14 @@ impl Running {
     /// [`StoreError`] when leases could not be released, or the store not be closed in order. It has stopped
     /// all the same.
     pub(crate) async fn stop(self) -> Result<(), StoreError> {
-        let Self { daemon, manager, socket, lock } = self;
+        let Self { daemon, manager, sockets, lock } = self;
         manager.stopping();
         daemon.stopping.cancel();
         daemon.tasks.close();
         if tokio::time::timeout(ANSWERED_WITHIN, daemon.tasks.wait()).await.is_err() {
             tracing::warn!("requests were cut off, as they took too long to be answered");
         }
-        drop(socket);
+        drop(sockets);
         let released = daemon.runtime().shutdown().await;
         daemon.extensions.outside.stop().await;
         let closed = daemon.store().close().await;

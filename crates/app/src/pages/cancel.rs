@@ -1,28 +1,15 @@
 //! Cancelling a Work: what it does, said before it is done.
 
-use askama::Template;
-
 use super::Visit;
+use super::confirm::{self, Crumbs, Question};
 use super::form::Form;
-use super::frame::{Frame, Place};
+use super::frame::Place;
 use super::html;
 use crate::api::failure::Failure;
 use crate::api::server::Answer;
 use crate::api::work;
 use crate::error_code::ErrorCode;
-use crate::view;
-use crate::view::payload::spelled;
-use crate::view::said::{self, Part};
-use crate::view::work::{CancelEffect, cancel_effects};
-
-#[derive(Debug, Template)]
-#[template(path = "cancel.html")]
-struct Confirm {
-    frame: Frame,
-    id: String,
-    name: String,
-    effects: Vec<(CancelEffect, Vec<Part>)>,
-}
+use crate::view::effect;
 
 /// Says what cancelling would do.
 pub(super) async fn confirm(visit: &Visit) -> Answer {
@@ -31,16 +18,19 @@ pub(super) async fn confirm(visit: &Visit) -> Answer {
         let detail = format!("{} has ended, so there is nothing to cancel", work.id);
         return Err(Failure::new(ErrorCode::TerminalWork, detail));
     }
-    let said = |effect: CancelEffect| {
-        let parts = said::parts(&spelled(&effect.sentence), &visit.reader.clock);
-        (effect, parts)
+    let question = Question {
+        place: Place::Work,
+        crumbs: Crumbs::of_work(&work, "Cancel"),
+        title: format!("Cancel Work {}?", confirm::name(&work)),
+        effects: effect::of_cancelling(&work),
+        command: format!("open-conduit work cancel {}", work.id),
+        action: format!("/work/{}/cancel", work.id),
+        delivery_id: None,
+        button: "Cancel Work",
+        is_danger: true,
+        keep: "Keep it",
     };
-    html::page(&Confirm {
-        frame: Frame::read(visit, Place::Work).await?,
-        name: work.keys.first().map_or_else(|| work.id.clone(), |key| spelled(&view::key(key))),
-        effects: cancel_effects(&work).into_iter().map(said).collect(),
-        id: work.id,
-    })
+    confirm::ask(visit, question).await
 }
 
 /// Cancels it.

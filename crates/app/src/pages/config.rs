@@ -3,13 +3,13 @@
 use askama::Template;
 
 use super::Visit;
-use super::form::Form;
 use super::frame::{Frame, Place};
 use super::html;
+use super::pause;
 use crate::api::failure::Failure;
 use crate::api::server::Answer;
 use crate::api::wire::{ConfigBody, PlanBody, PlanChangeBody, ProblemItem, ScopeLineBody};
-use crate::api::{config, pause, scopes};
+use crate::api::{config, scopes};
 use crate::error_code::ErrorCode;
 use crate::view::clock::{Clock, Moment};
 use crate::view::config::{Part, ScopeWords, SettingRow};
@@ -64,7 +64,7 @@ struct Scope {
     secrets: Vec<Part>,
     read_scopes: Vec<String>,
     /// Each with how it stands.
-    budgets: Vec<(String, String)>,
+    budgets: Vec<(String, Vec<said::Part>)>,
 }
 
 /// The button that resumes the scope that pauses one.
@@ -205,29 +205,6 @@ pub(super) async fn show(visit: &Visit) -> Answer {
     })
 }
 
-/// Lets the scope of the path start nothing more.
-pub(super) async fn pause(visit: &Visit) -> Answer {
-    Form::read(visit, &[])?;
-    let paused = pause::stop_starts(&visit.daemon, visit.asked.id()).await?;
-    Ok(html::see(&scope_path(&paused.scope)))
-}
-
-/// Lets the scope of the path start again.
-pub(super) async fn resume(visit: &Visit) -> Answer {
-    Form::read(visit, &[])?;
-    let resumed = pause::let_start(&visit.daemon, visit.asked.id()).await?;
-    Ok(html::see(&scope_path(&resumed.scope)))
-}
-
-/// The page of a scope.
-fn scope_path(name: &str) -> String {
-    format!("/config?scope={}", encoded(name))
-}
-
-fn encoded(name: &str) -> String {
-    percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC).to_string()
-}
-
 impl Line {
     fn new(line: ScopeLineBody, shown: Option<&str>) -> Self {
         Self {
@@ -241,7 +218,7 @@ impl Line {
 
     /// The page of the scope.
     fn path(&self) -> String {
-        scope_path(&self.name)
+        pause::path(&self.name)
     }
 }
 
@@ -274,9 +251,9 @@ impl Scope {
                 words.entries,
             ),
         ];
-        let resume = |scope: String| Resume { path: format!("/scopes/{}/resume", encoded(&scope)), scope };
+        let resume = |scope: String| Resume { path: pause::action(&scope, "resume"), scope };
         Self {
-            pause: format!("/scopes/{}/pause", encoded(&words.name)),
+            pause: pause::action(&words.name, "pause"),
             resume: paused_by.map(resume),
             paused: words.paused.map(|sentence| said(&sentence, clock)),
             name: words.name,
@@ -288,7 +265,11 @@ impl Scope {
             ceilings: words.ceilings,
             secrets: words.secrets,
             read_scopes: words.read_scopes,
-            budgets: words.budgets,
+            budgets: words
+                .budgets
+                .into_iter()
+                .map(|(name, standing)| (name, said::parts(&standing, clock)))
+                .collect(),
         }
     }
 }

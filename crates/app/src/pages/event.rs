@@ -7,14 +7,10 @@ use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 
 use super::Visit;
 use super::events::{List, query};
-use super::form::Form;
 use super::frame::{Frame, Place};
 use super::html;
-use domain::text::DeliveryId;
-
 use crate::api::body::Body;
 use crate::api::failure::Failure;
-use crate::api::runs::Again;
 use crate::api::server::Answer;
 use crate::api::wire::{EventBody, ExplainBody, LastRunBody};
 use crate::api::{events, explain, replay};
@@ -24,9 +20,6 @@ use crate::view::look::{self, Look};
 use crate::view::payload::{Pretty, spelled};
 use crate::view::said::{self, Part};
 use crate::view::{event, run};
-
-/// The field that keeps a doubled request from being two.
-const DELIVERY: &str = "delivery_id";
 
 #[derive(Debug, Template)]
 #[template(path = "event.html")]
@@ -45,8 +38,8 @@ struct Shown {
     /// How often its delivery came again.
     repeats: Option<Vec<Part>>,
     parent: Option<Parent>,
-    /// The request that its button sends; none where it cannot be replayed.
-    replay: Option<String>,
+    /// Whether it can be replayed.
+    can_replay: bool,
     /// The Event that it repeats.
     replays: Option<String>,
     work: Option<String>,
@@ -110,7 +103,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
     let clock = &visit.reader.clock;
     let parts = |sentence: String| said::parts(&spelled(&sentence), clock);
     let led = body.led_to.clone().unwrap_or_default();
-    let replay = replay::is_offered(&body, payload.is_some());
+    let can_replay = replay::is_offered(&body, payload.is_some());
     let payload = payload.as_ref().map(|payload| Pretty::new(payload.as_bytes()));
     html::page(&Shown {
         frame: Frame::read(visit, Place::Events).await?,
@@ -121,7 +114,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         held: held.map(parts),
         repeats: event::repeats(&body).map(parts),
         parent: Parent::of(&body),
-        replay: replay.then(|| Again::fresh_delivery_id(&visit.daemon).to_string()),
+        can_replay,
         replays: body.replays.clone(),
         work: body.checkpoint.as_ref().and_then(|checkpoint| checkpoint.work.clone()),
         run: led.run.as_ref().map(|led| Run::new(led, visit)),
@@ -134,14 +127,6 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         id: body.id,
         event_type: body.event_type,
     })
-}
-
-/// Has an Event looked at again, and shows the one that repeats it.
-pub(super) async fn replay(visit: &Visit) -> Answer {
-    let form = Form::read(visit, &[DELIVERY])?;
-    let delivery_id = DeliveryId::new(form.need(DELIVERY)?)?;
-    let accepted = replay::look_again(&visit.daemon, visit.asked.id(), Some(delivery_id)).await?;
-    Ok(html::see(&format!("/events/{}", accepted.event)))
 }
 
 /// Why an Event is not routed yet: what routing it now would come to.

@@ -113,7 +113,8 @@ impl List {
 
 fn name(event: &EventBody) -> String {
     let key = event.key.as_ref().map(|key| format!(" · {}", view::key(key))).unwrap_or_default();
-    brief(&format!("{}{key}", event.source))
+    let source = event.replays.as_ref().map_or_else(|| event.source.clone(), |id| format!("replay of {id}"));
+    brief(&format!("{source}{key}"))
 }
 
 impl Filter {

@@ -39,6 +39,12 @@ pub(crate) enum Page {
     Interrupt,
     /// The button that starts the next run of a Work that failed.
     Retry,
+    /// What giving the run of a Work something does, and the form for it.
+    AskInject,
+    /// Its button.
+    Inject,
+    /// What releasing a held Work does.
+    AskRelease,
     /// The button that lets a held Work go on.
     Release,
     /// The list of Events.
@@ -65,10 +71,16 @@ pub(crate) enum Page {
     AskApply,
     /// Its button.
     Apply,
+    /// What replaying an Event does.
+    AskReplay,
     /// The button that has an Event looked at again.
     Replay,
+    /// What pausing a scope does.
+    AskPause,
     /// The button that lets a scope start nothing more.
     PauseScope,
+    /// What resuming a scope does.
+    AskResume,
     /// The button that lets it start again.
     ResumeScope,
     /// How the daemon is.
@@ -100,6 +112,9 @@ impl Page {
             | Self::AskInterrupt
             | Self::Interrupt
             | Self::Retry
+            | Self::AskInject
+            | Self::Inject
+            | Self::AskRelease
             | Self::Release
             | Self::Events
             | Self::NewEvent
@@ -113,8 +128,11 @@ impl Page {
             | Self::Config
             | Self::AskApply
             | Self::Apply
+            | Self::AskReplay
             | Self::Replay
+            | Self::AskPause
             | Self::PauseScope
+            | Self::AskResume
             | Self::ResumeScope
             | Self::Health
             | Self::Settings
@@ -138,6 +156,9 @@ static PAGES: &[Route<Page>] = &[
     get("/work/{id}/interrupt", Page::AskInterrupt, &[]),
     post("/work/{id}/interrupt", Page::Interrupt),
     post("/work/{id}/retry", Page::Retry),
+    get("/work/{id}/inject", Page::AskInject, &[]),
+    post("/work/{id}/inject", Page::Inject),
+    get("/work/{id}/release", Page::AskRelease, &[]),
     post("/work/{id}/release", Page::Release),
     get("/assets/{name}", Page::Asset, &[]),
     get("/login", Page::Login, &["code", "next"]),
@@ -150,13 +171,16 @@ static PAGES: &[Route<Page>] = &[
     post("/events/explain", Page::ExplainedEvent),
     get("/events/{id}", Page::Event, &events::QUERY),
     get("/events/{id}/payload", Page::EventPayload, &[]),
+    get("/events/{id}/replay", Page::AskReplay, &[]),
     post("/events/{id}/replay", Page::Replay),
     get("/work", Page::Works, &works::QUERY),
     get("/work/{id}", Page::Work, &[]),
     get("/config", Page::Config, &["scope"]),
     get("/config/apply", Page::AskApply, &[]),
     post("/config/apply", Page::Apply),
+    get("/scopes/{name}/pause", Page::AskPause, &[]),
     post("/scopes/{name}/pause", Page::PauseScope),
+    get("/scopes/{name}/resume", Page::AskResume, &[]),
     post("/scopes/{name}/resume", Page::ResumeScope),
     get("/health", Page::Health, &[]),
     get("/settings", Page::Settings, &[]),

@@ -38,11 +38,14 @@ struct Shows {
     is_live: bool,
     /// The Work whose run it is, when it can be interrupted.
     interrupt: Option<String>,
+    /// The same, when something can be given to it.
+    inject: Option<String>,
     can_run_again: bool,
     steps: Vec<Told>,
     depth: i64,
     keys: Vec<String>,
     times: Vec<(&'static str, Moment)>,
+    progress: Option<String>,
     usage: Vec<(String, String)>,
     deadline: Option<Meter>,
     consumed: Inputs,
@@ -125,12 +128,14 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         since: clock.moment(run.started_at.as_deref().unwrap_or(&run.claimed_at)),
         took: run::took(&run, clock.now()).map(time::span),
         is_live,
+        inject: view::order::can_inject(&run.controls).then(|| run.work.clone()),
         interrupt: view::order::can_interrupt(&run.controls).then(|| run.work.clone()),
         can_run_again: Again::admit(&run).is_ok(),
         steps,
         depth: chain.last().map_or(0, |trigger| trigger.depth),
         keys: run.keys.iter().map(|key| spelled(&view::key(key))).collect(),
         times: times(&run, clock),
+        progress: run::progress(&run).map(|line| spelled(&line)),
         usage: usage(&run),
         deadline: deadline(&run, clock),
         consumed: Inputs::of(&inputs, |input| Input::consumed(input, &run, clock)),
@@ -171,6 +176,7 @@ impl Told {
             Kind::Root => "i-hook",
             Kind::Event => "i-events",
             Kind::Route => "i-route",
+            Kind::Wait => "i-wait",
             Kind::Run => "i-play",
         };
         Self {

@@ -14,7 +14,7 @@ use crate::api::server::Answer;
 use crate::api::wire::{PendingInputBody, RunBody, WorkBody};
 use crate::api::{runs, work};
 use crate::view;
-use crate::view::clock::Moment;
+use crate::view::clock::{Clock, Moment};
 use crate::view::look::Look;
 use crate::view::payload::spelled;
 use crate::view::said::{self, Part};
@@ -36,8 +36,7 @@ struct Shown {
     name: String,
     look: Look,
     is_live: bool,
-    /// Whether its run can be interrupted.
-    can_interrupt: bool,
+    run: Controls,
     /// What was ordered of its run, and what came of it.
     orders: Vec<Vec<Part>>,
     /// The name of a request for its next run, when one may be made.
@@ -51,7 +50,7 @@ struct Shown {
     scope: String,
     keys: Vec<Key>,
     /// The budgets that it is under, each with how it stands.
-    budgets: Vec<(String, String)>,
+    budgets: Vec<(String, Vec<Part>)>,
     created: Moment,
     ended: Option<Moment>,
     attempts: i64,
@@ -62,6 +61,13 @@ struct Shown {
     /// How many of its runs are not shown.
     more: i64,
     command: String,
+}
+
+/// What can be ordered of the run that goes on.
+#[derive(Debug)]
+struct Controls {
+    can_interrupt: bool,
+    can_inject: bool,
 }
 
 #[derive(Debug)]
@@ -107,7 +113,10 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         name,
         look: view::work::look(&body),
         is_live: body.ended_at.is_none(),
-        can_interrupt: view::order::can_interrupt(&body.controls),
+        run: Controls {
+            can_interrupt: view::order::can_interrupt(&body.controls),
+            can_inject: view::order::can_inject(&body.controls),
+        },
         orders: body
             .orders
             .iter()
@@ -118,7 +127,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         mover: said::parts(&view::work::end(&body).unwrap_or_else(|| view::work::mover(&body)), clock),
         lifecycle: view::work::lifecycle(&body.lifecycle).to_owned(),
         keys: keys(&body),
-        budgets: view::budget::all(body.budgets.as_deref().unwrap_or_default()),
+        budgets: budgets(&body, clock),
         created: clock.moment(&body.created_at),
         ended: body.ended_at.as_deref().map(|at| clock.moment(at)),
         attempts: body.attempts,
@@ -142,11 +151,12 @@ pub(super) async fn retry(visit: &Visit) -> Answer {
     Ok(html::see(&format!("/work/{id}")))
 }
 
-/// Lets a held Work go on.
-pub(super) async fn release(visit: &Visit) -> Answer {
-    Form::read(visit, &[])?;
-    let released = work::let_go(&visit.daemon, visit.asked.id()).await?;
-    Ok(html::see(&format!("/work/{}", released.id)))
+fn budgets(body: &WorkBody, clock: &Clock) -> Vec<(String, Vec<Part>)> {
+    let budgets = view::budget::all(body.budgets.as_deref().unwrap_or_default());
+    budgets
+        .into_iter()
+        .map(|(name, standing)| (spelled(&name), said::parts(&spelled(&standing), clock)))
+        .collect()
 }
 
 fn keys(body: &WorkBody) -> Vec<Key> {

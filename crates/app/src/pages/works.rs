@@ -9,15 +9,18 @@ use super::html;
 use crate::api::server::Answer;
 use crate::api::wire::WorkBody;
 use crate::api::work;
+use crate::view::clip;
 use crate::view::clock::Moment;
 use crate::view::look::{self, Look};
-use crate::view::payload::brief;
+use crate::view::payload::{brief, spelled};
 use crate::view::said::{self, Part};
 use crate::view::work::WorkRow;
 
 /// What narrows the list, and where its page begins.
 pub(super) const QUERY: [&str; 7] =
     ["cursor", "key", "key_source", "key_external_id", "scope", "kind", "state"];
+/// Letters of what moves a Work next that a row has room for; its own page has the whole.
+const MOVER_LETTERS: usize = 240;
 /// Where a Work may be.
 const STATES: [&str; 6] = ["ready", "running", "waiting", "completed", "failed", "cancelled"];
 
@@ -86,7 +89,7 @@ impl Row {
             at: clock.moment(last.ended_at.as_ref().unwrap_or(&last.claimed_at)),
         });
         let name = if row.keys.is_empty() { row.id.clone() } else { brief(&row.keys) };
-        let mover = said::parts(&row.mover, clock);
+        let mover = said::parts(&clip::end(&spelled(&row.mover), MOVER_LETTERS), clock);
         Self { work: row, name, mover, created: clock.moment(&work.created_at), last }
     }
 }

@@ -32,8 +32,8 @@ pub(crate) fn standing(budget: &BudgetBody) -> String {
     let reserved = budget.reserved.as_deref().filter(|reserved| *reserved != "0");
     let reserved = reserved.map(|reserved| format!(", {reserved} reserved")).unwrap_or_default();
     let used_up = if budget.is_used_up { ", used up" } else { "" };
-    let until = budget.resets_at.as_ref().map(|at| format!(", until {}", time::absolute(at)));
-    format!("{used} of {}{reserved}{used_up}{}", budget.limit, until.unwrap_or_default())
+    let anew = budget.resets_at.as_ref().map(|at| format!("; counted anew from {}", time::absolute(at)));
+    format!("{used} of {}{reserved}{used_up}{}", budget.limit, anew.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub(crate) struct EventRow {
     /// How often its delivery came, when more than once.
     pub(crate) came: Option<String>,
     pub(crate) scope: String,
+    /// `replay of ev_1`, when it is one.
+    pub(crate) replay: Option<String>,
     pub(crate) accepted: String,
 }
 
@@ -35,6 +37,7 @@ impl EventRow {
             became: became(event),
             came: came(event),
             scope: event.scope.clone(),
+            replay: event.replays.as_ref().map(|original| format!("replay of {original}")),
             accepted: time::ago(&event.accepted_at, now),
         }
     }

@@ -2,11 +2,11 @@
 
 use domain::lane::QUARANTINE_TRIES;
 use domain::text::ScopeName;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::clock::{Clock, Moment};
 use super::payload::spelled;
-use super::run::line::clipped;
-use super::{count, event, key, work};
+use super::{clip, count, event, key, work};
 use crate::api::wire::{ExhaustedBody, HeldBody, KeyBody, LeftBody, NeedsBody, QuarantinedBody, StuckBody};
 
 /// Letters of a reason that a line has room for.
@@ -91,7 +91,7 @@ fn others(counted: usize, named: usize, one: &str, more: &str) -> Option<Need> {
 
 /// What people call a Work: its first key, else its id.
 fn name(keys: &[KeyBody], id: &str) -> String {
-    clipped(&spelled(&keys.first().map_or_else(|| id.to_owned(), key)), NAME_LETTERS)
+    clip::middle(&spelled(&keys.first().map_or_else(|| id.to_owned(), key)), NAME_LETTERS)
 }
 
 fn of_held(held: &HeldBody, clock: &Clock) -> Need {
@@ -134,13 +134,25 @@ fn of_held(held: &HeldBody, clock: &Clock) -> Need {
             Some("gate") => "Its gate settles that, and a release lets it start.".to_owned(),
             Some(_) | None => work::blocked(&held.reason).replace('`', ""),
         },
-        action: (word != "held" || held.because.as_deref() == Some("budget"))
-            .then(|| Action { name: "See the configuration", path: "/config".to_owned() }),
+        action: Some(lets_go(held, word, scope)),
+    }
+}
+
+/// What a person would do about a hold.
+fn lets_go(held: &HeldBody, word: &str, scope: &str) -> Action {
+    match (word, held.works) {
+        ("held", 1) => Action { name: "Release…", path: format!("/work/{}/release", held.work) },
+        ("held", _) => Action { name: "See the first", path: format!("/work/{}", held.work) },
+        ("scope_paused", _) => {
+            let scope = utf8_percent_encode(scope, NON_ALPHANUMERIC);
+            Action { name: "Resume…", path: format!("/scopes/{scope}/resume") }
+        }
+        _configured => Action { name: "See the configuration", path: "/config".to_owned() },
     }
 }
 
 fn spelled_reason(held: &HeldBody) -> String {
-    clipped(&spelled(held.detail.as_deref().unwrap_or_default()), REASON_LETTERS)
+    clip::end(&spelled(held.detail.as_deref().unwrap_or_default()), REASON_LETTERS)
 }
 
 fn of_exhausted(failed: &ExhaustedBody, clock: &Clock) -> Need {
@@ -164,7 +176,7 @@ fn of_exhausted(failed: &ExhaustedBody, clock: &Clock) -> Need {
 }
 
 fn of_lane(stuck: &StuckBody, clock: &Clock) -> Need {
-    let reason = clipped(&spelled(&stuck.reason.trim_end_matches('.').replace('`', "")), REASON_LETTERS);
+    let reason = clip::end(&spelled(&stuck.reason.trim_end_matches('.').replace('`', "")), REASON_LETTERS);
     let next = clock.moment(&stuck.next_try_at);
     let (ask, then) = if stuck.tries > 0 {
         let tries = count(stuck.tries, "try", "tries");
@@ -198,17 +210,13 @@ fn sentence(reason: &str) -> String {
 fn of_quarantined(newest: &QuarantinedBody, counted: usize, clock: &Clock) -> Need {
     let number = i64::try_from(counted).unwrap_or(i64::MAX);
     let (ask, path, since_word) = if number == 1 {
-        (
-            format!("One Event is quarantined after {QUARANTINE_TRIES} tries"),
-            format!("/events/{}", newest.event),
-            "Set aside",
-        )
+        ("One Event is quarantined".to_owned(), format!("/events/{}", newest.event), "Set aside")
     } else {
         let ask = format!("{number} Events are quarantined");
         (ask, "/events?outcome=quarantined".to_owned(), "The newest was set aside")
     };
-    let by = newest.route.as_ref().map(|route| format!(" made route {route} fail each time"));
-    let reason = newest.reason.as_deref().map(|reason| clipped(&spelled(reason), REASON_LETTERS));
+    let by = newest.route.as_ref().map(|route| format!(" made route {route} fail"));
+    let reason = newest.reason.as_deref().map(|reason| clip::end(&spelled(reason), REASON_LETTERS));
     let because = event::because(reason.as_deref(), newest.code.as_deref()).replace('`', "");
     let fails = by.unwrap_or_else(|| " could not be routed".to_owned());
     Need {

@@ -50,6 +50,11 @@ pub(crate) fn can_interrupt(controls: &[String]) -> bool {
     controls.iter().any(|control| control == "interrupt")
 }
 
+/// Whether something can be given to it while it goes on.
+pub(crate) fn can_inject(controls: &[String]) -> bool {
+    controls.iter().any(|control| control == "inject")
+}
+
 #[cfg(test)]
 mod tests {
     use super::sentence;

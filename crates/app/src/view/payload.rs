@@ -198,12 +198,7 @@ pub(crate) fn spelled(text: &str) -> String {
 
 /// As [`spelled`], as long as a row of a list has room for.
 pub(crate) fn brief(text: &str) -> String {
-    let mut letters = text.chars();
-    let mut kept: String = letters.by_ref().take(ROW_LETTERS_MAX).collect();
-    if letters.next().is_some() {
-        kept.push('…');
-    }
-    spelled(&kept)
+    super::clip::middle(&spelled(text), ROW_LETTERS_MAX)
 }
 
 /// A word of a command line, in quotes when a shell would not take it as it is. None for one with hidden letters: what
@@ -266,7 +261,7 @@ mod tests {
     fn a_row_has_room_for_the_beginning_of_a_name() {
         assert_eq!(brief("a\u{202e}b"), "a\\u{202e}b");
         assert_eq!(brief(&"é".repeat(120)), "é".repeat(120));
-        assert_eq!(brief(&"é".repeat(121)), format!("{}…", "é".repeat(120)));
+        assert_eq!(brief(&"é".repeat(121)), format!("{}…{}", "é".repeat(80), "é".repeat(39)));
     }
 
     #[test]

@@ -65,6 +65,9 @@ pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
     if let Some(summary) = &run.summary {
         fields.push(Field::new("summary", summary.as_str()));
     }
+    if let Some(line) = progress(run) {
+        fields.push(Field::new("progress", line));
+    }
     if let Some(code) = &run.code {
         fields.push(Field::new("code", code.as_str()));
     }
@@ -92,6 +95,13 @@ pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
         fields.push(Field::new("artifact", format!("{} ({})", artifact.path, bytes(artifact.bytes))));
     }
     fields
+}
+
+/// How far it says that it has come, in a line.
+pub(crate) fn progress(run: &RunBody) -> Option<String> {
+    let progress = run.progress.as_ref()?;
+    let percent = progress.percent.map(|percent| format!(" ({percent} %)")).unwrap_or_default();
+    Some(format!("{}{percent}", progress.text))
 }
 
 fn times(run: &RunBody, now: Timestamp, fields: &mut Vec<Field>) {

@@ -1,7 +1,7 @@
 //! Bodies for the tests of the views, with ids that a reader can follow.
 
 use crate::api::wire::{
-    CheckpointBody, EventBody, KeyBody, LaneBody, RedeliveryBody, RunBody, StartBody, TriggerBody,
+    CheckpointBody, EventBody, KeyBody, LaneBody, RedeliveryBody, RunBody, StartBody, TriggerBody, WaitBody,
 };
 
 /// A moment of the samples.
@@ -115,6 +115,26 @@ pub(super) fn run() -> RunBody {
         interrupt_event_id: None,
         controls: Vec::new(),
         orders: Vec::new(),
+        progress: None,
+    }
+}
+
+/// What a Work waits for.
+pub(super) fn wait() -> WaitBody {
+    WaitBody {
+        id: "wait_1".to_owned(),
+        work: "work_1".to_owned(),
+        scope: "main".to_owned(),
+        run: "run_1".to_owned(),
+        keys: vec![KeyBody { source: "hook/ci".to_owned(), external_id: "build/7".to_owned() }],
+        types: vec!["build.finished".to_owned()],
+        after_sequence: 7,
+        timeout_at: Some("2026-03-11T12:00:00Z".to_owned()),
+        registered_at: AT.to_owned(),
+        state: "active".to_owned(),
+        winner: None,
+        ended_at: None,
+        through: Vec::new(),
     }
 }
 

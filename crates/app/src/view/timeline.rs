@@ -10,9 +10,10 @@ use super::clock::Clock;
 use super::downtime::Downtime;
 use super::look::{self, Family};
 use super::payload::spelled;
-use super::run::line::{clipped, name};
-use super::{count, time};
-use crate::api::wire::{TimelineBody, TimelineRowBody, TimelineRunBody};
+use super::run::line::name;
+use super::wait::goal;
+use super::{clip, count, time};
+use crate::api::wire::{TimelineBody, TimelineRowBody, TimelineRunBody, WaitBody};
 
 /// The whole width.
 const WHOLE: i64 = 10_000;
@@ -26,6 +27,8 @@ const BARS_MAX: usize = 40;
 const GAPS: [i64; 5] = [0, 25, 50, 100, WHOLE / 40];
 /// Letters of a row's name.
 const NAME_LETTERS: usize = 60;
+/// Letters of what a Work waits for.
+const GOAL_LETTERS: usize = 160;
 /// How far apart two words below the picture have to be.
 const WORDS_APART: i64 = 700;
 
@@ -62,6 +65,19 @@ pub(crate) struct TimelineRow {
     pub(crate) work: String,
     pub(crate) name: String,
     pub(crate) bars: Vec<Bar>,
+    /// Since when it waits: nothing runs.
+    pub(crate) rest: Option<Rest>,
+}
+
+/// A Wait that goes on, up to now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rest {
+    pub(crate) x: Share,
+    pub(crate) width: Share,
+    /// The page it leads to.
+    pub(crate) path: String,
+    /// `Parked since 14:02, for build.finished on key ci a`.
+    pub(crate) label: String,
 }
 
 /// A run, or several that are too close together to be told apart.
@@ -82,6 +98,7 @@ pub(crate) struct Bar {
 pub(crate) enum Shown {
     Done,
     Run,
+    Wait,
     Fail,
     Other,
 }
@@ -92,6 +109,7 @@ impl Shown {
         match self {
             Self::Done => "done",
             Self::Run => "run",
+            Self::Wait => "wait",
             Self::Fail => "fail",
             Self::Other => "idle",
         }
@@ -102,9 +120,15 @@ impl Shown {
         match self {
             Self::Done => "Completed",
             Self::Run => "Running",
+            Self::Wait => "Waiting",
             Self::Fail => "Failed",
             Self::Other => "Cancelled",
         }
+    }
+
+    /// Whether it goes on as a dotted line, while nothing runs.
+    pub(crate) const fn is_dotted(self) -> bool {
+        matches!(self, Self::Wait)
     }
 
     /// Whether it has a mark beside its color.
@@ -186,7 +210,10 @@ fn drawn(row: &TimelineRowBody, stretch: Stretch, clock: &Clock) -> TimelineRow 
         .runs
         .iter()
         .filter_map(|run| {
-            let end = run.ended_at.as_deref().map_or(Some(WHOLE), |at| stretch.of(at))?;
+            // What is parked runs no more since its Wait began.
+            let parked =
+                row.wait.as_ref().filter(|_wait| run.state == "parked").map(|wait| &wait.registered_at);
+            let end = run.ended_at.as_ref().or(parked).map_or(Some(WHOLE), |at| stretch.of(at))?;
             let width = (end - stretch.of(&run.started_at)?).max(BAR_WIDTH_MIN);
             // A bar at the right edge grows to the left.
             Some(((end - width).max(0).min(WHOLE - width), width, run))
@@ -197,9 +224,24 @@ fn drawn(row: &TimelineRowBody, stretch: Stretch, clock: &Clock) -> TimelineRow 
     let bars = bars.unwrap_or_else(|| together(&runs, WHOLE));
     TimelineRow {
         work: row.work.clone(),
-        name: clipped(&spelled(name(&row.keys, &row.trigger_type)), NAME_LETTERS),
+        name: clip::middle(&spelled(name(&row.keys, &row.trigger_type)), NAME_LETTERS),
         bars: bars.iter().map(|group| bar(row, group, clock)).collect(),
+        rest: row.wait.as_ref().and_then(|wait| rest(row, wait, stretch, clock)),
     }
+}
+
+fn rest(row: &TimelineRowBody, wait: &WaitBody, stretch: Stretch, clock: &Clock) -> Option<Rest> {
+    let x = stretch.of(&wait.registered_at)?.min(WHOLE - BAR_WIDTH_MIN);
+    let is_parked = row.runs.iter().any(|run| run.id == wait.run && run.state == "parked");
+    let word = if is_parked { "Parked" } else { "Waiting" };
+    let since = clock.moment(&wait.registered_at).at;
+    let goal = clip::end(&spelled(&goal(wait)), GOAL_LETTERS).replace('`', "");
+    Some(Rest {
+        x: Share(x),
+        width: Share(WHOLE - x),
+        path: format!("/work/{}", row.work),
+        label: format!("{word} since {since}, {goal}"),
+    })
 }
 
 /// Neighbors that are drawn as one.
@@ -229,7 +271,8 @@ fn together<'r>(runs: &[(i64, i64, &'r TimelineRunBody)], gap: i64) -> Vec<Group
 
 fn shown(state: &str) -> Shown {
     match look::state(state).family {
-        Family::Run | Family::Wait => Shown::Run,
+        Family::Run => Shown::Run,
+        Family::Wait => Shown::Wait,
         Family::Done => Shown::Done,
         Family::Fail => Shown::Fail,
         Family::Need | Family::Idle | Family::Odd => Shown::Other,

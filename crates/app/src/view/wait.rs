@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::time;
-use crate::api::wire::{PendingInputBody, SubscriptionBody, TimerBody, WaitBody};
+use crate::api::wire::{PendingInputBody, SubscriptionBody, TimerBody, WaitBody, WokenBody};
 
 /// The most keys, types and kinds of input that a sentence names.
 const NAMED_MAX: usize = 4;
@@ -17,6 +17,19 @@ pub(crate) fn sentence(wait: &WaitBody, pending: &[PendingInputBody]) -> String 
     }
     sentence.push('.');
     sentence
+}
+
+/// What ended a Wait: for what and since when it was, and which Event came.
+pub(crate) fn ended(woken: &WokenBody) -> String {
+    let WokenBody { wait, by, event_type } = woken;
+    let winner = wait.winner.as_deref().unwrap_or("an Event");
+    let at = wait.ended_at.as_deref().map(|at| format!(" at {}", time::absolute(at))).unwrap_or_default();
+    let how = match by.as_str() {
+        "timeout" => format!("Its time was up, and {winner} `{event_type}` ended it{at}."),
+        _fact => format!("{winner} `{event_type}` ended it{at}."),
+    };
+    let since = time::absolute(&wait.registered_at);
+    format!("{} had waited since {since} {} ({}). {how}", wait.run, goal(wait), wait.id)
 }
 
 /// What a Wait is for: `for build.finished on key x until 2026-03-01 12:00:00 UTC`.

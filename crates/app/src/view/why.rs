@@ -5,7 +5,7 @@
 
 use super::look::{self, Look};
 use super::{event, run, time};
-use crate::api::wire::{EventBody, LaneBody, RunBody, WhyBody};
+use crate::api::wire::{EventBody, LaneBody, RunBody, WaitBody, WhyBody, WokenBody};
 
 /// What the story is made of.
 #[derive(Debug, Clone, Copy)]
@@ -20,12 +20,17 @@ pub(crate) struct WhyParts<'a> {
     pub(crate) without_effect: &'a [EventBody],
     /// Lanes of the Work that stand still.
     pub(crate) blocked: &'a [LaneBody],
+    /// The Wait whose end let the run, or its present turn, begin.
+    pub(crate) woken: Option<&'a WokenBody>,
+    /// What it waits for.
+    pub(crate) waits: Option<&'a WaitBody>,
 }
 
 impl<'a> From<&'a WhyBody> for WhyParts<'a> {
     fn from(why: &'a WhyBody) -> Self {
-        let WhyBody { run, chain, inputs, without_effect, blocked, sentences: _ } = why;
-        Self { run, chain, inputs, without_effect, blocked }
+        let WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, sentences: _ } = why;
+        let (woken, waits) = (woken.as_ref(), waits.as_ref());
+        Self { run, chain, inputs, without_effect, blocked, woken, waits }
     }
 }
 
@@ -38,6 +43,8 @@ pub(crate) enum Kind {
     Event,
     /// The route that made the trigger input of a Work. It belongs to the step before it.
     Route,
+    /// The Wait whose end let the run begin.
+    Wait,
     /// The run.
     Run,
 }
@@ -91,6 +98,10 @@ pub(crate) fn sentences(parts: &WhyParts<'_>) -> Vec<String> {
 pub(crate) fn story(parts: &WhyParts<'_>) -> Story {
     let told = |event: &EventBody| parts.chain.iter().chain(parts.inputs).any(|other| other.id == event.id);
     let mut steps = chain(parts.chain);
+    // The end of a Wait begins an attempt, or a later turn of the attempt that waited.
+    if let Some(woken) = parts.woken.filter(|woken| woken.wait.run != parts.run.id) {
+        steps.push(went_on(woken));
+    }
     steps.push(start(parts));
     let others = parts.without_effect.iter().rev().filter(|event| !told(event)).map(without_effect);
     Story { steps, beside: others.chain(parts.blocked.iter().map(lane)).collect() }
@@ -110,7 +121,7 @@ impl Story {
                     }
                     lines.push(line);
                 }
-                Kind::Route | Kind::Run => {
+                Kind::Route | Kind::Wait | Kind::Run => {
                     lines.push(line);
                     lines.extend(step.then.iter().cloned());
                 }
@@ -187,6 +198,22 @@ fn event_step(link: &EventBody, is_first: bool, is_trigger: bool) -> (Step, Opti
     (step, route)
 }
 
+/// The Wait that another run of the Work ended in, and whose end this one began with.
+fn went_on(woken: &WokenBody) -> Step {
+    let sentence = super::wait::ended(woken);
+    Step {
+        kind: Kind::Wait,
+        title: "The end of a Wait".to_owned(),
+        event: None,
+        depth: None,
+        at: woken.wait.ended_at.clone(),
+        came: sentence.clone(),
+        told: sentence,
+        then: Vec::new(),
+        stubs: Vec::new(),
+    }
+}
+
 fn start(parts: &WhyParts<'_>) -> Step {
     let run = parts.run;
     let by = format!("binding `{}` on executor `{}`", run.binding, run.executor);
@@ -194,11 +221,18 @@ fn start(parts: &WhyParts<'_>) -> Step {
     let (id, trigger) = (&run.id, &run.trigger.event);
     let at = time::absolute(&run.claimed_at);
     let mut then = Vec::new();
-    if run.epoch > 1 {
-        let claims = super::count(run.epoch - 1, "time", "times");
+    // Each later turn of it has an epoch of its own.
+    if run.epoch > run.turn {
+        let times = match run.epoch - run.turn {
+            1 => "once".to_owned(),
+            more => super::count(more, "time", "times"),
+        };
         then.push(format!(
-            "A daemon took it over {claims} after its first claim; it is still the same attempt."
+            "A daemon took it over {times} after its first claim; it is still the same attempt."
         ));
+    }
+    if let Some(woken) = parts.woken.filter(|woken| woken.wait.run == run.id) {
+        then.push(format!("{} Turn {} began with it.", super::wait::ended(woken), run.turn));
     }
     let injected = |input: &EventBody| {
         run.orders.iter().any(|order| order.event == input.id && order.state == "consumed")
@@ -207,6 +241,7 @@ fn start(parts: &WhyParts<'_>) -> Step {
     then.extend(further.map(|input| further_input(input, injected(input))));
     then.extend(run.orders.iter().filter(|order| order.state != "consumed").map(super::order::sentence));
     then.push(run::ending(run));
+    then.extend(parts.waits.map(|wait| super::wait::sentence(wait, &[])));
     if run.unstopped {
         then.push(
             "What it had started may still run; the daemon goes on stopping it until nothing of it is left."
@@ -263,7 +298,7 @@ fn lane(lane: &LaneBody) -> Stub {
 
 #[cfg(test)]
 mod tests {
-    use super::{WhyParts, sentences};
+    use super::{WaitBody, WhyParts, WokenBody, sentences};
     use crate::view::sample;
 
     #[test]
@@ -290,7 +325,42 @@ mod tests {
             inputs: &inputs,
             without_effect: &without_effect,
             blocked: &blocked,
+            woken: None,
+            waits: None,
         };
         insta::assert_snapshot!(sentences(&parts).join("\n"));
+    }
+
+    #[test]
+    fn a_run_that_the_end_of_a_wait_began_names_it() {
+        let run = sample::run();
+        let chain = [sample::event("ev_2").routed().body()];
+        let woken = |run: &str, by: &str, event_type: &str| WokenBody {
+            wait: WaitBody {
+                run: run.to_owned(),
+                state: "woken".to_owned(),
+                winner: Some("ev_2".to_owned()),
+                ended_at: Some("2026-03-10T11:59:00Z".to_owned()),
+                ..sample::wait()
+            },
+            by: by.to_owned(),
+            event_type: event_type.to_owned(),
+        };
+        let told = |woken: &WokenBody, waits: Option<&WaitBody>| {
+            let parts = WhyParts {
+                run: &run,
+                chain: &chain,
+                inputs: &chain,
+                without_effect: &[],
+                blocked: &[],
+                woken: Some(woken),
+                waits,
+            };
+            sentences(&parts).join("\n")
+        };
+        let by_fact = told(&woken("run_0", "fact", "build.finished"), None);
+        let by_timeout = told(&woken("run_0", "timeout", "core.wait.timeout"), None);
+        let resumed = told(&woken("run_1", "fact", "build.finished"), Some(&sample::wait()));
+        insta::assert_snapshot!([by_fact, by_timeout, resumed].join("\n\n"));
     }
 }

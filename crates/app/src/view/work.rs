@@ -79,6 +79,8 @@ pub(crate) fn fields(work: &WorkBody, now: Timestamp) -> Vec<Field> {
     fields.extend(work.keys.iter().map(|key| Field::new("key", super::key(key))));
     let place = [("goes on from", &work.predecessor), ("goes on in", &work.successor)];
     fields.extend(place.into_iter().filter_map(|(name, id)| Some(Field::new(name, id.as_deref()?))));
+    fields.extend(work.parent.as_deref().map(|id| Field::new("created by a run of", id)));
+    fields.extend(work.children.iter().map(|id| Field::new("created", id.as_str())));
     fields.extend(work.concurrency.as_deref().map(|key| Field::new("runs alone under", key)));
     fields.push(Field::new("runs", work.attempts.to_string()));
     let created = format!("{} ({})", time::absolute(&work.created_at), time::ago(&work.created_at, now));
@@ -210,75 +212,6 @@ pub(crate) fn blocked(reason: &str) -> String {
         // A later daemon may know more reasons.
         Some(_) | None => format!("It waits for `{reason}`."),
     }
-}
-
-/// Something that cancelling a Work does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CancelEffect {
-    /// The name of its shape in the sprite.
-    pub(crate) icon: &'static str,
-    /// What happens.
-    pub(crate) sentence: String,
-    /// Whether it cannot be taken back.
-    pub(crate) is_final: bool,
-}
-
-/// What cancelling a Work does, in the order in which it matters.
-pub(crate) fn cancel_effects(work: &WorkBody) -> Vec<CancelEffect> {
-    let effect = |icon, sentence: String| CancelEffect { icon, sentence, is_final: false };
-    let mut effects = Vec::new();
-    if let Some(run) = &work.run {
-        effects.push(effect("i-stop", format!("{run} is stopped. Its output and its files stay.")));
-    }
-    let ends = match work.lifecycle.as_str() {
-        "standing" => "It stands for every input to come; this ends it for good.",
-        _other => "This ends it for good.",
-    };
-    if work.wait.is_some() {
-        effects.push(effect("i-wait", "What it waits for starts nothing any more.".to_owned()));
-    }
-    effects.push(CancelEffect { icon: "i-cancel", sentence: ends.to_owned(), is_final: true });
-    let pending = work.pending.as_ref().map_or(0, Vec::len);
-    if let Ok(pending @ 1..) = i64::try_from(pending) {
-        let inputs = super::count(pending, "pending input is", "pending inputs are");
-        effects.push(effect("i-drop", format!("{inputs} never taken in.")));
-    }
-    let later = match work.keys.as_slice() {
-        [] => "Later Events that name it are recorded and start nothing.".to_owned(),
-        keys => format!(
-            "Its key `{}` stays its own: later Events with it are recorded and start nothing.",
-            super::keys(keys)
-        ),
-    };
-    effects.push(effect("i-skip", later));
-    effects
-}
-
-/// What interrupting the run of a Work does, in the order in which it matters.
-pub(crate) fn interrupt_effects(work: &WorkBody) -> Vec<CancelEffect> {
-    let effect = |icon, sentence: String| CancelEffect { icon, sentence, is_final: false };
-    let run = work.run.as_deref().unwrap_or("Its run");
-    let stops = format!("{run} loses its authority and is stopped. Its output and its files stay.");
-    let mut effects = vec![CancelEffect { icon: "i-stop", sentence: stops, is_final: true }];
-    let pending = i64::try_from(work.pending.as_ref().map_or(0, Vec::len)).unwrap_or(i64::MAX);
-    effects.push(match pending {
-        0 => effect(
-            "i-wait",
-            "The Work stays. No input is pending, so it rests until its next one.".to_owned(),
-        ),
-        pending => {
-            let inputs = super::count(pending, "pending input", "pending inputs");
-            effect(
-                "i-retry",
-                format!("The Work stays. Its next run takes in its {inputs}, once this one has stopped."),
-            )
-        }
-    });
-    effects.push(effect(
-        "i-skip",
-        "It counts as no failure, and what the run took in is not given again.".to_owned(),
-    ));
-    effects
 }
 
 /// Whether only an operator can clear what a blocked Work waits for.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use super::home::{Home, text, wait_for};
 use super::site::Site;
 
@@ -28,6 +30,11 @@ exit 3",
         "release.requested",
         r"printf '\033[34mshell\033[0m      ./release 2.4.0\n\033[32m✓\033[0m notes written\n\033[32m✓\033[0m 3 of 5 targets built\n'
 while [ ! -e GATE ]; do sleep 0.05; done",
+    ),
+    (
+        "await",
+        "review.requested",
+        r#"printf '{"status":"waiting","types":["review.given"],"timeout_seconds":86400}' > "$OS_OUTPUT_DIR/result.json""#,
     ),
 ];
 
@@ -59,10 +66,12 @@ pub(super) fn home() -> Home {
 
 fn config(home: &Home) -> String {
     let gate = home.gate().display().to_string();
+    let budget = "\n[[scopes.budgets]]\nunit = \"turns\"\nper = \"work\"\nwindow = \"day\"\nlimit = 2\n";
     let mut config = "[daemon]\napi_listen = \"127.0.0.1:0\"\nwebhook_listen = \"127.0.0.1:0\"\n\n\
                       [[scopes]]\nname = \"harbor\"\n\n[scopes.settings]\nconcurrency = 4\n\n\
                       [[scopes]]\nname = \"harbor/web\"\nparent = \"harbor\"\n"
         .to_owned();
+    config.push_str(budget);
     for (name, event_type, script) in BINDINGS {
         let script = script.replace("GATE", &gate);
         write!(
@@ -74,6 +83,7 @@ fn config(home: &Home) -> String {
         )
         .unwrap();
     }
+    config.push_str("\n[[scopes]]\nname = \"harbor/docs\"\nparent = \"harbor\"\n");
     config
 }
 
@@ -115,6 +125,10 @@ pub(super) fn fill(site: &Site) -> Vec<Place> {
     ended("web#212", "completed");
     let failed = ended("web@staging", "failed");
     let running = ended("web@2.4.0", "running");
+    emit("review.requested", "web#215", r#"{"of": "web#215"}"#);
+    let waiting = work_until(site, "web#215", |work| work["state"] == "waiting");
+    let held = hold(site);
+    site.home.run(&["scope", "pause", "harbor/docs"]).code(0);
     let event = text(&pushed, "/event");
     let work = site.home.json(&["runs", "show", &running])["work"].as_str().unwrap().to_owned();
     vec![
@@ -132,10 +146,41 @@ pub(super) fn fill(site: &Site) -> Vec<Place> {
         Place::new("works", "/work"),
         Place::shown("work", format!("/work/{work}")),
         Place::new("cancel", format!("/work/{work}/cancel")),
+        Place::new("interrupt", format!("/work/{work}/interrupt")),
+        Place::new("inject", format!("/work/{work}/inject")),
+        Place::new("work-waiting", format!("/work/{waiting}")),
+        Place::shown("work-held", format!("/work/{held}")),
+        Place::new("release", format!("/work/{held}/release")),
+        Place::new("replay", format!("/events/{event}/replay")),
+        Place::new("pause", "/scopes/harbor%2Fweb/pause"),
+        Place::new("config-paused", "/config?scope=harbor%2Fdocs"),
+        Place::new("resume", "/scopes/harbor%2Fdocs/resume"),
         Place::shown("config", "/config?scope=harbor%2Fweb"),
         Place::new("apply", "/config/apply"),
         Place::shown("health", "/health"),
         Place::new("settings", "/settings"),
         Place::new("not-found", "/runs/run_none"),
     ]
+}
+
+/// The Work of a key, once it is in this state.
+fn work_until(site: &Site, key: &str, is_there: impl Fn(&Value) -> bool) -> String {
+    let run = site.run_of("harbor", key);
+    let work = text(&site.home.json(&["runs", "show", &run]), "/work").to_owned();
+    wait_for("the Work", || is_there(&site.home.json(&["work", "show", &work])).then_some(()));
+    work
+}
+
+/// Uses up the budget of a Work, and gives the Work.
+fn hold(site: &Site) -> String {
+    let key = "web#209";
+    for number in 1..=3 {
+        let delivery = format!("push.received/{key}/{number}");
+        let words = ["events", "emit", "--scope", "harbor/web", "--type", "push.received", "--delivery-id"];
+        let rest = [delivery.as_str(), "--key-source", "harbor", "--key-external-id", key];
+        site.home.json(&[&words[..], &rest].concat());
+        let settled = |work: &Value| work["queue"] == "idle" && work["attempts"] == number;
+        work_until(site, key, |work| work["hold"].is_object() || settled(work));
+    }
+    work_until(site, key, |work| work["hold"].is_object())
 }

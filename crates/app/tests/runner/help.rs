@@ -78,3 +78,9 @@ fn a_reader_that_goes_away_is_no_failure() {
     let status = home.command(&["schema"]).stdout(writer).status().unwrap();
     assert_eq!(status.code(), Some(0));
 }
+
+#[test]
+fn a_home_that_the_environment_names_is_not_asked_for() {
+    let ran = Home::usual().run(&["work", "inject"]).code(2);
+    assert!(ran.err.contains("Usage: open-conduit work inject <WORK> <TEXT>"), "{}", ran.err);
+}

@@ -194,6 +194,7 @@ fn failure(error: &ExecutionError) -> HandlerError {
     HandlerError {
         code: Code::known("cel_error"),
         reason: format!("the expression failed: {}", mistake(error)),
+        is_final: true,
     }
 }
 

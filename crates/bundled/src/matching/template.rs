@@ -80,7 +80,8 @@ impl Template {
 
 /// The error of a template that gives no key.
 pub(crate) fn bad_key(why: &str) -> HandlerError {
-    HandlerError { code: Code::known("bad_key"), reason: format!("the key cannot be made: {why}") }
+    let reason = format!("the key cannot be made: {why}");
+    HandlerError { code: Code::known("bad_key"), reason, is_final: true }
 }
 
 /// Where the brace closes that was opened before `text`, past braces and quoted texts inside.

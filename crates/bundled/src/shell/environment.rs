@@ -10,13 +10,14 @@ use extension::{RunError, RunRequest};
 use launcher::directory::SegmentDirectory;
 use launcher::process::MARK_VARIABLE;
 
+use super::ShellOptions;
 use super::config::{Config, check_variable, is_argument};
 
 /// What is passed on from the daemon's environment; besides these, every `LC_` variable.
 const PASSED_ON: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
 /// What the runtime sets itself.
-const RESERVED: [&str; 9] = [
+const RESERVED: [&str; 11] = [
     "OS_INPUT_FILE",
     "OS_OUTPUT_DIR",
     "OS_INBOX_DIR",
@@ -25,8 +26,13 @@ const RESERVED: [&str; 9] = [
     "OS_WORK_ID",
     "OS_ATTEMPT",
     "OS_RETRY_OF",
+    "OS_TOKEN_FILE",
+    "OS_SOCKET",
     MARK_VARIABLE,
 ];
+
+/// Where programs are looked for when nothing says so, as shells do.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Whether only the runtime may set that variable.
 pub(super) fn is_reserved(name: &str) -> bool {
@@ -42,14 +48,14 @@ pub(super) fn of_this_process() -> Vec<(String, String)> {
 
 /// Builds the environment of a command.
 pub(super) fn build(
-    base: &[(String, String)],
+    options: &ShellOptions,
     config: &Config,
     request: &RunRequest,
     directory: &SegmentDirectory,
     mark: &str,
 ) -> Result<Vec<(String, String)>, RunError> {
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
-    for (name, value) in base {
+    for (name, value) in &options.environment {
         let passed = PASSED_ON.contains(&name.as_str())
             || name.starts_with("LC_")
             || (config.pass_env.contains(name) && !is_reserved(name));
@@ -68,6 +74,14 @@ pub(super) fn build(
             )));
         }
         variables.insert(name.clone(), secret.expose().to_owned());
+    }
+    if let (Some(toolbelt), Some(_token)) = (&options.toolbelt, &request.token) {
+        let bin = text(&toolbelt.bin)?;
+        let path = variables.get("PATH").map_or(PATH, String::as_str);
+        variables.insert("PATH".to_owned(), format!("{bin}:{path}"));
+        // Paths, and no secret: whoever may read the environment of a process need not be who may read the file.
+        variables.insert("OS_TOKEN_FILE".to_owned(), text(&directory.token())?);
+        variables.insert("OS_SOCKET".to_owned(), text(&toolbelt.socket)?);
     }
     let mut say = |name: &str, value: String| variables.insert(name.to_owned(), value);
     say("OS_INPUT_FILE", text(&directory.input())?);

@@ -111,6 +111,10 @@ impl Site {
     ) -> io::Result<Recovery> {
         let place = self.place(&handle.machine);
         if place == Place::Here && self.open_launcher(handle)?.is_some() {
+            if let Some(token) = &segment.token {
+                // A command that has deleted its own directory goes on without calls.
+                let _left_without = directory.write_token(token.expose());
+            }
             return Ok(Recovery::Alive);
         }
         // After the look at the launcher: it writes the status before it ends.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bundled::shell::{ShellExecutor, ShellOptions};
+use bundled::shell::{ShellExecutor, ShellOptions, Toolbelt};
 use extension::{
     Attempt, AttemptHost, BoxFuture, Epoch, EventId, EventType, EventView, ExecutionId, Executor, InputView,
     LogRequest, Payload, PinError, RunError, RunRequest, ScopeName, Secret, Segment, Sequence, SourceName,
@@ -130,6 +130,11 @@ pub(crate) fn executor(root: &Path) -> ShellExecutor {
 
 /// An executor whose launchers hold for so long.
 pub(crate) fn executor_with(root: &Path, hold_time_max: Duration) -> ShellExecutor {
+    executor_for(root, None).hold_time_max(hold_time_max)
+}
+
+/// An executor whose commands find the toolbelt there.
+pub(crate) fn executor_for(root: &Path, toolbelt: Option<Toolbelt>) -> ShellExecutor {
     let environment = [
         ("PATH", std::env::var("PATH").unwrap()),
         ("HOME", "/nonexistent".to_owned()),
@@ -140,7 +145,7 @@ pub(crate) fn executor_with(root: &Path, hold_time_max: Duration) -> ShellExecut
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value)).to_vec();
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_shell-launcher"));
-    ShellExecutor::new(root, launcher, ShellOptions { environment }).unwrap().hold_time_max(hold_time_max)
+    ShellExecutor::new(root, launcher, ShellOptions { environment, toolbelt }).unwrap()
 }
 
 /// A first attempt of some Work, triggered by one Event.
@@ -160,6 +165,7 @@ pub(crate) fn request(config: Value) -> RunRequest {
         resource: None,
         secrets: Vec::new(),
         timeout: Duration::from_hours(1),
+        token: None,
     }
 }
 
@@ -192,7 +198,7 @@ pub(crate) fn secret(name: &str, value: &str) -> (String, Secret) {
 /// The segment as a claim at `epoch` asks for it.
 pub(crate) fn segment(epoch: i64, handle: Option<Vec<u8>>, config: &Value) -> Segment {
     let epoch = Epoch::from_number(epoch);
-    Segment { execution: RUN, epoch, handle, config: config.clone(), secrets: Vec::new() }
+    Segment { execution: RUN, epoch, handle, config: config.clone(), secrets: Vec::new(), token: None }
 }
 
 /// Records the handle and grants.

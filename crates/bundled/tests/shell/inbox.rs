@@ -75,7 +75,7 @@ impl InjectDriver for Shell {
         let ready = self.file("ready", execution);
         until("the command runs", || ready.exists()).await;
         let handle = Some(pinned.handle());
-        Segment { execution, epoch: Epoch::FIRST, handle, config, secrets: Vec::new() }
+        Segment { execution, epoch: Epoch::FIRST, handle, config, secrets: Vec::new(), token: None }
     }
 
     async fn take(&mut self, segment: &Segment, event: EventId) {

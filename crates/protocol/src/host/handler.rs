@@ -91,6 +91,7 @@ impl Route {
         wants.map_err(|error| HandlerError {
             code: Code::known("bad_answer"),
             reason: format!("extension `{}` answered what cannot be done: {error}", self.process.name),
+            is_final: false,
         })
     }
 
@@ -101,7 +102,8 @@ impl Route {
                 unavailable(format!("extension `{name}` does not answer: {reason}"))
             }
             CallError::Refused(body) if body.code == ErrorCode::NotDecided.number() => {
-                let word = body.data.and_then(|data| data.reason).and_then(|word| word.parse().ok());
+                let data = body.data.unwrap_or_default();
+                let word = data.reason.and_then(|word| word.parse().ok());
                 HandlerError {
                     code: word.unwrap_or_else(|| Code::known("not_decided")),
                     reason: body.message,
@@ -118,17 +120,19 @@ impl Route {
             CallError::Refused(body) => HandlerError {
                 code: Code::known("extension_error"),
                 reason: format!("extension `{name}` failed with error {}: {}", body.code, body.message),
+                is_final: false,
             },
             error @ (CallError::Unreadable { .. } | CallError::TooLong) => HandlerError {
                 code: Code::known("bad_answer"),
                 reason: format!("extension `{name}` cannot be asked: {error}"),
+                is_final: false,
             },
         }
     }
 }
 
 fn unavailable(reason: String) -> HandlerError {
-    HandlerError { code: Code::known(EXTENSION_UNAVAILABLE), reason }
+    HandlerError { code: Code::known(EXTENSION_UNAVAILABLE), reason, is_final: false }
 }
 
 impl PreparedRoute for Route {

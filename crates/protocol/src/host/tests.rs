@@ -148,7 +148,7 @@ impl PreparedRoute for Sample {
             assert_ne!(input.event.event_type.as_str(), "panic", "a bug of the handler");
             if input.event.event_type.as_str() == "fail" {
                 let reason = "as it was told".to_owned();
-                return Err(HandlerError { code: Code::known("told"), reason });
+                return Err(HandlerError { code: Code::known("told"), reason, is_final: false });
             }
             Ok((input.event.event_type.as_str() == "x").then(|| Match::Attach {
                 keys: vec![Key { source: input.event.source.clone(), external_id: "1".parse().unwrap() }],

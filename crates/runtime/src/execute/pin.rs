@@ -4,6 +4,7 @@ use domain::execution::Handle;
 use domain::id::ExecutionId;
 use domain::lease::{Fenced, Grant};
 use domain::store::{Priority, StoreError};
+use domain::toolbelt::TokenDigest;
 use extension::{AttemptHost, BoxFuture, PinError};
 use thiserror::Error;
 
@@ -15,6 +16,8 @@ pub(crate) struct Host {
     pub(crate) runtime: Runtime,
     pub(crate) execution: ExecutionId,
     pub(crate) grant: Grant,
+    /// What is kept of the token that the attempt was given for this epoch.
+    pub(crate) digest: Option<TokenDigest>,
 }
 
 /// A write under a grant did not happen.
@@ -32,13 +35,13 @@ impl AttemptHost for Host {
     fn pin(&self, handle: Vec<u8>) -> BoxFuture<'_, Result<(), PinError>> {
         Box::pin(async move {
             let handle = Handle::new(handle).ok_or(PinError::TooLarge)?;
-            let (id, grant) = (self.execution, self.grant);
+            let (id, grant, digest) = (self.execution, self.grant, self.digest);
             let pinned = self
                 .runtime
                 .store()
                 .transact_at(Priority::High, "pin", move |tx| {
                     let read = tx.execution(id)?.ok_or(Fenced::Ended)?;
-                    let next = read.clone().pin(grant, handle.clone(), tx.now())?;
+                    let next = read.clone().pin(grant, handle.clone(), tx.now())?.equip(digest);
                     Ok::<_, GrantError>(tx.update_execution(&next, &read)?)
                 })
                 .await;

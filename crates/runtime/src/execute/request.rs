@@ -73,6 +73,7 @@ pub(super) fn build(
         config: equipment.binding.config.clone(),
         resource: equipment.binding.resource.clone(),
         secrets: equipment.secrets.clone(),
+        token: None,
         timeout: execution.timeout.saturating_sub(execution.turn.used),
     }
 }

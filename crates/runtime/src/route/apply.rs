@@ -79,11 +79,28 @@ impl Applied {
     }
 }
 
-/// A failure to route one Event: why, in a word and in words, and whether it counts towards quarantine.
+/// A failure to route one Event: why, in a word and in words, and what it means for the next try.
 struct Failure {
     code: Code,
     reason: String,
-    counts: bool,
+    weight: Weight,
+}
+
+/// What a failure means for the next try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// It is not the Event's fault, and does not count towards quarantine.
+    None,
+    /// It counts.
+    Try,
+    /// Another try would fail the same way, so there is none.
+    Final,
+}
+
+impl Weight {
+    const fn of(is_final: bool) -> Self {
+        if is_final { Self::Final } else { Self::Try }
+    }
 }
 
 /// Applies answers in the order of acceptance. When the queue is `crowded`, Events that have to wait for another
@@ -109,7 +126,7 @@ pub(super) fn apply(
             Verdict::Held { code } => {
                 if item.generation == generation {
                     let reason = format!("scope `{}` does not route now", event.scope);
-                    let failure = Failure { code: code.clone(), reason, counts: false };
+                    let failure = Failure { code: code.clone(), reason, weight: Weight::None };
                     block(tx, item, failure, &mut applied)?;
                 } else {
                     applied.stale += 1;
@@ -167,9 +184,9 @@ fn one(
             let checkpoint = checkpoint(tx, &candidate.event, CheckpointOutcome::Unmatched, generation);
             off(tx, candidate, &checkpoint, applied)
         }
-        RouteAnswer::Failed { code, reason, .. } => {
-            let counts = lane::counts(&code);
-            block(tx, item, Failure { code, reason, counts }, applied)
+        RouteAnswer::Failed { code, reason, is_final, route: _ } => {
+            let weight = if lane::counts(&code) { Weight::of(is_final) } else { Weight::None };
+            block(tx, item, Failure { code, reason, weight }, applied)
         }
         RouteAnswer::Matched { route, binding, active: policy, wants } => {
             let matched = Matched { route, binding, active: policy, wants };
@@ -177,7 +194,8 @@ fn one(
                 Decided::Earlier(first) => behind_earlier(tx, item, first, applied),
                 Decided::Refused(refusal) => {
                     let code = Code::known(refusal.code());
-                    let failure = Failure { code, reason: refusal.to_string(), counts: true };
+                    let weight = Weight::of(refusal.is_final());
+                    let failure = Failure { code, reason: refusal.to_string(), weight };
                     block(tx, item, failure, applied)
                 }
                 Decided::Routing(routing) => write(tx, active, candidate, (matched, *routing), applied),
@@ -203,7 +221,7 @@ pub(super) fn behind_earlier(
         return stand_behind(tx, item, first, applied);
     }
     let reason = "an earlier event of the same Work waits in another lane".to_owned();
-    let failure = Failure { code: Code::known("behind_earlier"), reason, counts: false };
+    let failure = Failure { code: Code::known("behind_earlier"), reason, weight: Weight::None };
     block(tx, item, failure, applied)
 }
 
@@ -250,7 +268,12 @@ pub(super) fn broke(tx: &mut dyn Tx, item: &Item, error: &StoreError) -> Result<
     let mut applied = Applied::default();
     if tx.unrouted(item.candidate.event.sequence)?.is_some() {
         let reason = error.to_string();
-        block(tx, item, Failure { code: Code::known(error.code()), reason, counts: true }, &mut applied)?;
+        block(
+            tx,
+            item,
+            Failure { code: Code::known(error.code()), reason, weight: Weight::Try },
+            &mut applied,
+        )?;
     }
     Ok(applied)
 }
@@ -422,6 +445,19 @@ fn write(
     Ok(())
 }
 
+/// As [`join_backlog`], for a Work that no route created.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn join_backlog_of(
+    tx: &mut dyn Tx,
+    key: &Key,
+    by: &Checkpoint,
+    (scope, binding): (&ScopeName, &BindingName),
+) -> Result<(), StoreError> {
+    join_backlog(tx, key, scope, by, binding, &mut Applied::default())
+}
+
 /// Earlier Events of a key that a Work just got join its backlog, each in its place.
 fn join_backlog(
     tx: &mut dyn Tx,
@@ -529,17 +565,22 @@ fn block(tx: &mut dyn Tx, item: &Item, failure: Failure, applied: &mut Applied) 
     let event = &item.candidate.event;
     let lane = lane::block_lane(item.candidate.lane, event.sequence);
     let before = tx.lane_block(lane)?.filter(|block| block.head == event.sequence);
-    let tries = before.map_or(0, |block| block.tries) + i64::from(failure.counts);
-    if failure.counts && tries >= QUARANTINE_TRIES {
+    let before = before.map_or(0, |block| block.tries);
+    let (tries, is_aside) = match failure.weight {
+        Weight::None => (before, false),
+        Weight::Try => (before + 1, before + 1 >= QUARANTINE_TRIES),
+        Weight::Final => (before + 1, true),
+    };
+    if is_aside {
         let mut aside = checkpoint(tx, event, CheckpointOutcome::Quarantined, item.generation);
         aside.code = Some(failure.code);
         aside.reason = Some(failure.reason);
         return off(tx, &item.candidate, &aside, applied);
     }
-    let pause = match (failure.counts, failure.code.as_str()) {
-        (true, _) => lane::retry_pause(tries),
-        (false, "behind_earlier") => BEHIND_PAUSE,
-        (false, _) => HELD_PAUSE,
+    let pause = match (failure.weight, failure.code.as_str()) {
+        (Weight::Try | Weight::Final, _) => lane::retry_pause(tries),
+        (Weight::None, "behind_earlier") => BEHIND_PAUSE,
+        (Weight::None, _) => HELD_PAUSE,
     };
     let blocked_until = tx.now().after(pause);
     tx.put_lane_block(&LaneBlock {

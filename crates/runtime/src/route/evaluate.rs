@@ -11,7 +11,7 @@ use std::time::Duration;
 use domain::decision::{Basis, Decision, Looked};
 use domain::route::{RouteAnswer, WhileActive};
 use domain::text::{Code, RouteName};
-use extension::{BoxFuture, EventView, RouteInput, ScopeView, WorkView};
+use extension::{BoxFuture, EventView, HandlerError, RouteInput, ScopeView, WorkView};
 
 use crate::caught::{Panicked, caught};
 use crate::generation::{ActiveGeneration, ActiveScope};
@@ -110,7 +110,12 @@ fn bounded(
 
 fn failed(generation: domain::id::Generation, code: &str, how: &str) -> Decision<RouteAnswer> {
     let reason = format!("a handler did not answer: {how}");
-    let answer = RouteAnswer::Failed { route: RouteName::known("unknown"), code: Code::known(code), reason };
+    let answer = RouteAnswer::Failed {
+        route: RouteName::known("unknown"),
+        code: Code::known(code),
+        reason,
+        is_final: false,
+    };
     Decision { answer, basis: Basis::of(generation) }
 }
 
@@ -146,7 +151,8 @@ async fn ask_scope(scope: &ActiveScope, candidate: &Candidate, mut basis: Basis)
                 return Decision { answer: RouteAnswer::Matched { route, binding, active, wants }, basis };
             }
             Err(error) => {
-                let answer = RouteAnswer::Failed { route, code: error.code, reason: error.reason };
+                let HandlerError { code, reason, is_final } = error;
+                let answer = RouteAnswer::Failed { route, code, reason, is_final };
                 return Decision { answer, basis };
             }
         }

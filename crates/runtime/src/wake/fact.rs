@@ -142,7 +142,7 @@ fn first_match(
                 return Ok(None);
             }
             let event = replay::seen(tx, event)?;
-            if !wait.matches(&event) {
+            if !is_for(tx, wait, &event)? {
                 continue;
             }
             match tx.checkpoint(event.sequence)? {
@@ -155,6 +155,15 @@ fn first_match(
             return Ok(None);
         }
     }
+}
+
+/// Whether a Wait is for an Event. Who published it is looked up only where somebody did.
+fn is_for(tx: &mut dyn Snapshot, wait: &Wait, event: &Event) -> Result<bool, StoreError> {
+    if !wait.matches(event) {
+        return Ok(false);
+    }
+    let Some(publisher) = event.emitted_by else { return Ok(true) };
+    Ok(tx.execution(publisher)?.is_none_or(|publisher| !wait.is_of(&publisher)))
 }
 
 /// Whether what became of a routed Event leaves it news for a Wait: it reached the Work, or nobody, and the Work
@@ -184,7 +193,7 @@ pub(crate) fn routed(
     proposed: EventId,
 ) -> Result<Woken, StoreError> {
     let wait = tx.wait(wait)?.ok_or_else(|| corrupt("a Work waits for none"))?;
-    if !wait.matches(event) {
+    if !is_for(tx, &wait, event)? {
         return Ok(Woken::default());
     }
     let timeout = accepted_timeout(tx, &wait)?;
@@ -213,7 +222,8 @@ pub(crate) fn waited_for(tx: &mut dyn Snapshot, event: &Event) -> Result<Option<
         Some(_waits) => None,
     };
     let work = newest.map_or(owner, |newest| newest.work);
-    Ok(tx.active_wait(work)?.filter(|wait| wait.matches(event)))
+    let Some(wait) = tx.active_wait(work)? else { return Ok(None) };
+    Ok(is_for(tx, &wait, event)?.then_some(wait))
 }
 
 /// The timeout of a Wait, when it was accepted. The timer that it came from may be long gone.
@@ -233,7 +243,8 @@ fn first_unrouted(tx: &mut dyn Snapshot, wait: &Wait) -> Result<Option<(Sequence
         let until = first.map_or(Sequence::from_number(i64::MAX), |(sequence, _lane)| sequence);
         for sequence in tx.unrouted_in_lane(lane, until, u32::MAX)? {
             let Some(event) = tx.event_at(sequence)? else { continue };
-            if wait.matches(&replay::seen(tx, event)?) {
+            let event = replay::seen(tx, event)?;
+            if is_for(tx, wait, &event)? {
                 first = Some((sequence, lane));
                 break;
             }

@@ -6,7 +6,7 @@ use domain::capacity::Blocker;
 use domain::id::{ExecutionId, WorkId};
 use domain::outcome::Outcome;
 use domain::route::ActivePolicy;
-use domain::text::ConcurrencyKey;
+use domain::text::{ConcurrencyKey, DeliveryId};
 use domain::work::Queue;
 use serde_json::json;
 
@@ -90,6 +90,23 @@ fn a_run_that_may_still_run_keeps_its_concurrency_key() {
         world.runtime.stop_unstopped().await.unwrap();
         world.run().await;
         assert_eq!(going(&world).await.len(), 1);
+    });
+}
+
+/// Its Work goes on, and so does whoever waits for the key.
+#[test]
+fn the_key_of_a_run_that_was_interrupted_is_free_once_that_has_stopped() {
+    on_each_engine(&[scope(ActivePolicy::Queue, 16)], async |mut world| {
+        share(&world, &["a", "b"]).await;
+        world.run().await;
+        let (run, work) = going(&world).await[0];
+        world.runtime.interrupt(work, DeliveryId::known("i-1")).await.unwrap();
+        world.run().await;
+        assert_eq!(going(&world).await, [], "{run} may still run");
+        world.runtime.stop_unstopped().await.unwrap();
+        world.run().await;
+        assert_eq!(going(&world).await.len(), 1);
+        assert_eq!(going(&world).await[0].1, id_of(&world, "b").await);
     });
 }
 

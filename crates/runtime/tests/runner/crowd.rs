@@ -49,6 +49,24 @@ async fn a_backlog_behind_a_slow_handler_is_routed_whole_and_in_order() {
 }
 
 #[tokio::test]
+async fn a_backlog_of_any_length_joins_the_work_that_gets_its_key() {
+    let mut world = World::new().await;
+    let mut expected = vec![world.say("d-0", Some("b"), &json!({"fail": true})).await];
+    for n in 0..CROWD {
+        expected.push(world.deliver(&format!("behind-{n}"), "b").await);
+    }
+    world.stages_route_only().await;
+    expected.push(world.say("d-1", Some("a"), &json!({"keys": ["b"]})).await);
+    world.run().await;
+    let run = world.executions().await[0].id;
+    assert_eq!(
+        world.executor.calls(),
+        [Call::Run(run, expected)],
+        "none is overtaken by what brought the key"
+    );
+}
+
+#[tokio::test]
 async fn attempts_that_wait_for_their_lane_keep_no_other_from_being_settled() {
     let mut world = World::with(scope(ActivePolicy::Queue, 200)).await;
     for n in 0..CROWD {

@@ -14,6 +14,7 @@ use extension::Recovery;
 use runtime::{Progress, Stage};
 use serde_json::json;
 
+use super::wait::{of_type, say_type};
 use super::world::{Call, Taking, World, scope};
 use super::{own, server};
 
@@ -391,6 +392,23 @@ async fn a_waiting_result_s_proof_is_applied_before_its_registration_looks() {
     assert_ne!(next.id, run);
     assert_eq!(consumed(&world, next.id).await.first(), Some(&new), "only the new one is its input");
     assert!(!consumed(&world, next.id).await.contains(&proved));
+}
+
+/// What it did not take in comes before what it did, so it waits for what was accepted after neither.
+#[tokio::test]
+async fn what_was_proved_wakes_nobody_though_something_before_it_was_not_seen() {
+    let (mut world, work, run) = injecting().await;
+    let unseen = say_type(&world, "d-2", "other").await;
+    let proved = say_type(&world, "d-3", "done").await;
+    world.run().await;
+    let result = TurnResult { consumed_inputs: vec![proved], ..TurnResult::waiting(of_type("done")) };
+    ends(&mut world, run, result).await;
+    let waiting = world.work(work).await;
+    assert!(matches!(waiting.state, WorkState::Waiting { .. }), "{waiting:?}");
+    assert_eq!(world.pending(work).await, [unseen]);
+    let new = say_type(&world, "d-4", "done").await;
+    world.run().await;
+    assert_eq!(world.executions().await.last().unwrap().trigger, new);
 }
 
 #[tokio::test]

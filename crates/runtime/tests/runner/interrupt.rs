@@ -1,5 +1,7 @@
 //! Interrupt: the old attempt has no authority any more and has stopped before another one starts.
 
+use std::time::Duration;
+
 use domain::event::Payload;
 use domain::execution::ExecutionState;
 use domain::id::{ExecutionId, WorkId};
@@ -7,7 +9,9 @@ use domain::intent::IntentKind;
 use domain::outcome::{Outcome, TurnResult};
 use domain::retry::Eligibility;
 use domain::route::{ActivePolicy, CheckpointOutcome, Fallbacks};
+use domain::scope::SecretRef;
 use domain::text::{DeliveryId, EventType};
+use domain::wait::Registration;
 use domain::work::{WorkRefusal, WorkState};
 use runtime::{ControlError, Message, Progress, Stage};
 use serde_json::json;
@@ -21,6 +25,26 @@ async fn running(policy: ActivePolicy) -> (World, WorkId, ExecutionId) {
     world.run().await;
     let run = world.executions().await[0].clone();
     (world, run.work, run.id)
+}
+
+/// An order that was not carried out before its turn ended in a Wait is for no turn that comes later.
+#[tokio::test]
+async fn an_interrupt_of_a_turn_that_parked_ends_no_later_turn() {
+    let (mut world, work, run) = running(ActivePolicy::Interrupt).await;
+    world.executor.can_resume(true);
+    world.runtime.interrupt(work, DeliveryId::known("i-1")).await.unwrap();
+    let wait = Registration { timeout_seconds: Some(60), ..Registration::default() };
+    world.executor.end(run, TurnResult::waiting(wait));
+    world.settle_tasks().await;
+    world.stages.complete.step().await.unwrap();
+    assert_eq!(world.execution(run).await.state, ExecutionState::Parked);
+    world.clock.advance(Duration::from_mins(1));
+    world.stages.wake.step().await.unwrap();
+    world.stages.schedule.step().await.unwrap();
+    world.run().await;
+    let resumed = world.execution(run).await;
+    assert_eq!((resumed.state, resumed.interrupted_by), (ExecutionState::Running, None));
+    assert_eq!(states(&world, run).await, ["stale"]);
 }
 
 /// Stops what is marked, and lets everything go on.
@@ -55,6 +79,27 @@ async fn interrupt_commits_its_intent_and_fences_before_anything_is_stopped() {
     assert_eq!(next.retry_of, None, "it repeats nothing");
     assert_eq!(states(&world, run).await, ["delivered"]);
     assert_eq!(world.work(work).await.failures, 0);
+}
+
+#[tokio::test]
+async fn an_interruption_is_neither_a_failure_nor_a_success() {
+    let mut world = World::new().await;
+    world.say("d-1", Some("k"), &json!({"once": true})).await;
+    world.run().await;
+    let run = world.executions().await[0].clone();
+    world.end(run.id, Outcome::Failed).await;
+    world.clock.advance(Duration::from_mins(5));
+    world.run().await;
+    assert_eq!(world.executor.runs(), 2);
+    world.runtime.interrupt(run.work, DeliveryId::known("i-1")).await.unwrap();
+    world.run().await;
+    assert!(!stop(&mut world).await);
+    assert_eq!(world.work(run.work).await.failures, 1);
+    world.deliver("d-2", "k").await;
+    world.run().await;
+    let third = world.executions().await[2].id;
+    world.end(third, Outcome::Failed).await;
+    assert_eq!(world.work(run.work).await.failures, 2, "the budget goes on where it was");
 }
 
 #[tokio::test]
@@ -209,9 +254,30 @@ async fn an_operator_s_message_is_injected_and_is_input_until_it_is_proved() {
 
 #[tokio::test]
 async fn an_operator_s_failed_dispatch_takes_no_fallback() {
+    let mut declared = ordering(ActivePolicy::Queue, Fallbacks::default());
+    let binding = declared.bindings.values_mut().next().unwrap();
+    binding.secrets.insert("TOKEN".to_owned(), SecretRef("env:TOKEN".to_owned()));
+    let mut world = World::with(declared).await;
+    world.deliver("d-1", "k").await;
+    world.run().await;
+    let run = world.executions().await[0].clone();
+    // Without its secret the executor cannot be called.
+    world.secrets.take_away(true);
+    world.runtime.interrupt(run.work, DeliveryId::known("i-1")).await.unwrap();
+    world.run().await;
+    assert_eq!(states(&world, run.id).await, ["ambiguous"]);
+    assert_eq!(world.execution(run.id).await.state, ExecutionState::Running);
+    world.secrets.take_away(false);
+    world.clock.advance(Duration::from_secs(1));
+    world.run().await;
+    assert_eq!(states(&world, run.id).await, ["accepted"], "it is tried until it is carried out");
+    assert_eq!(world.execution(run.id).await.state, ExecutionState::Cancelled);
+}
+
+#[tokio::test]
+async fn an_operator_s_order_that_the_executor_cannot_do_is_not_repeated() {
     let (mut world, work, run) = running(ActivePolicy::Queue).await;
     world.runtime.interrupt(work, DeliveryId::known("i-1")).await.unwrap();
-    // The binding is gone with its generation's text, so its executor cannot be called.
     world.executor.cannot_be_controlled(true);
     world.run().await;
     assert_eq!(states(&world, run).await, ["not_accepting"]);

@@ -91,6 +91,18 @@ async fn a_launch_that_started_nothing_is_the_same_attempt_again() {
 }
 
 #[tokio::test]
+async fn a_launch_that_may_have_begun_without_a_record_is_not_repeated() {
+    let (mut world, run) = running().await;
+    world.executor.begins_unrecorded();
+    world.executor.on_recover(Recovery::NothingStarted);
+    world.clock.advance(LEASE);
+    world.run().await;
+    assert_eq!(world.execution(run.id).await.state, ExecutionState::Failed);
+    assert!(world.executor.calls().contains(&Call::Stop(run.id)), "whatever there is of it has ended");
+    assert_eq!(world.executor.runs(), 1);
+}
+
+#[tokio::test]
 async fn what_cannot_be_taken_over_fails_as_interrupted_once_it_is_stopped() {
     let (mut world, run) = running().await;
     world.executor.on_recover(Recovery::NotAdoptable { reason: "it is gone".to_owned(), stopped: false });

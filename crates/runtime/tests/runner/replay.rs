@@ -102,6 +102,30 @@ fn what_was_dropped_set_aside_or_came_too_late_can_be_replayed() {
     });
 }
 
+/// What comes after it waits, as behind any other Event of its key.
+#[test]
+fn a_replay_that_cannot_be_routed_stands_in_the_lane_of_its_key() {
+    on_each_engine(&[scope(ActivePolicy::Queue, 16)], async |mut world| {
+        let poison = world.say("d-1", Some("p"), &json!({ "fail": true })).await;
+        for _ in 0..10 {
+            world.run().await;
+            world.clock.advance(std::time::Duration::from_mins(1));
+        }
+        assert_eq!(world.outcome(poison).await, Some(CheckpointOutcome::Quarantined));
+        let again = replay(&world, poison, "once").await;
+        world.run().await;
+        let later = world.deliver("d-2", "p").await;
+        world.run().await;
+        assert_eq!((world.outcome(again).await, world.outcome(later).await), (None, None));
+        for _ in 0..10 {
+            world.clock.advance(std::time::Duration::from_mins(1));
+            world.run().await;
+        }
+        assert_eq!(world.outcome(again).await, Some(CheckpointOutcome::Quarantined));
+        assert_eq!(world.outcome(later).await, Some(CheckpointOutcome::Routed));
+    });
+}
+
 #[test]
 fn a_replay_keeps_to_the_bounds_of_its_chain() {
     let mut shallow = taking(&["test.other"]);

@@ -122,7 +122,8 @@ async fn input_during_the_wait_queues_and_shortens_nothing() {
     let due = world.events("core.retry.due").await.remove(0);
     assert_eq!((again.trigger, again.retry_of), (due.id, Some(first.id)), "the retry triggers it");
     let given = Call::Run(again.id, vec![first.trigger, late]);
-    assert!(world.executor.calls().contains(&given), "the first batch as context, then what is new");
+    assert!(world.executor.calls().contains(&given), "the first batch, then what is new");
+    assert_eq!(world.executor.context(), [first.trigger], "and the first as context");
     assert!(world.pending(work).await.is_empty());
 }
 
@@ -212,12 +213,20 @@ async fn a_timer_that_outlived_its_failure_fires_into_nothing() {
     // As if it had been armed by a writer that did not know.
     world.runtime.store().transact("test", move |tx| tx.insert_timer(&stale)).await.unwrap();
     world.run().await;
+    let later = Duration::from_secs(20);
+    world.clock.advance(later);
+    world.runtime.renew().await.unwrap();
     fail_newest(&mut world).await;
-    world.clock.advance((MINUTE * 5).saturating_sub(Duration::from_secs(1)));
+    assert_eq!(timers(&world, work).await.len(), 2);
+    world.clock.advance((MINUTE * 5).saturating_sub(MOMENT));
     world.run().await;
+    assert_eq!(timers(&world, work).await.len(), 1, "the older one has fired");
     assert_eq!(world.executions().await.len(), 2, "an older failure's timer does not end a later wait");
     assert!(world.events("core.retry.due").await.is_empty());
     assert_ne!(world.work(work).await.eligibility.failed(), Some(run));
+    world.clock.advance(MOMENT);
+    world.run().await;
+    assert_eq!(world.executions().await.len(), 3);
 }
 
 #[tokio::test]

@@ -1,18 +1,21 @@
 //! Room that is free is offered to whoever waits for it, whatever became of the one it was offered to first.
 
+use domain::budget::{Per, Window};
 use domain::execution::ExecutionState;
 use domain::outcome::{Outcome, TurnResult};
 use domain::route::ActivePolicy;
+use domain::scope::EffectiveScope;
 use domain::store::GenerationRow;
-use domain::text::BindingName;
+use domain::text::{BindingName, DeliveryId};
 use runtime::{Scopes, Stage};
 use serde_json::json;
 use std::sync::Arc;
 
+use super::budget::budget;
 use super::world::{World, route, scope};
 
 /// One attempt runs, `b` and `c` wait for its room. Then it ends, and `b` is next.
-async fn b_is_next(declared: domain::scope::EffectiveScope) -> World {
+async fn b_is_next(declared: EffectiveScope) -> World {
     let mut world = World::with(declared).await;
     for key in ["a", "b", "c"] {
         world.deliver(key, key).await;
@@ -60,6 +63,43 @@ async fn room_offered_to_a_work_without_its_binding_goes_to_the_next() {
     world.end(run, Outcome::Completed).await;
     let waited = world.owner("c").await.unwrap();
     assert!(waited.state.is_running(), "{waited:?}");
+}
+
+#[tokio::test]
+async fn room_of_a_run_that_is_interrupted_goes_to_whoever_waits() {
+    let mut world = World::with(scope(ActivePolicy::Queue, 1)).await;
+    for key in ["a", "b"] {
+        world.deliver(key, key).await;
+        world.run().await;
+    }
+    let run = world.executions().await[0].clone();
+    world.runtime.interrupt(run.work, DeliveryId::known("i-1")).await.unwrap();
+    world.run().await;
+    let waited = world.owner("b").await.unwrap();
+    assert!(waited.state.is_running(), "{waited:?}");
+}
+
+/// Room in the scope, and then a concurrency key.
+#[tokio::test]
+async fn what_was_offered_to_a_work_that_is_held_goes_to_the_next() {
+    for (room, says) in [(1, json!({})), (16, json!({"alone": "deploy"}))] {
+        let budgets = vec![budget("turns", Per::Work, Window::Life, 1)];
+        let mut world = World::with(EffectiveScope { budgets, ..scope(ActivePolicy::Queue, room) }).await;
+        world.say("b-1", Some("b"), &says).await;
+        world.run().await;
+        let first = world.executions().await[0].id;
+        world.end(first, Outcome::Handoff).await;
+        for key in ["a", "b", "c"] {
+            world.say(key, Some(key), &says).await;
+            world.run().await;
+        }
+        let run = world.executions().await[1].id;
+        world.end(run, Outcome::Handoff).await;
+        let held = world.owner("b").await.unwrap();
+        assert!(held.hold.is_some(), "its budget is used up: {held:?}");
+        let waited = world.owner("c").await.unwrap();
+        assert!(waited.state.is_running(), "{waited:?}");
+    }
 }
 
 #[tokio::test]

@@ -201,6 +201,18 @@ async fn a_handler_that_always_fails_stops_its_lane_only_and_not_for_ever() {
     }
 }
 
+#[tokio::test]
+async fn what_another_try_would_not_change_is_set_aside_at_once() {
+    let mut world = World::new().await;
+    let poison = world.say("d-1", Some("k"), &json!({"fail": "for good"})).await;
+    let behind = world.deliver("d-2", "k").await;
+    world.run().await;
+    assert_eq!(world.outcome(poison).await, Some(CheckpointOutcome::Quarantined));
+    assert_eq!(world.outcome(behind).await, Some(CheckpointOutcome::Routed), "its lane goes on");
+    let blocks = world.runtime.store().read("test", |tx| tx.lane_blocks(1)).await.unwrap();
+    assert!(blocks.is_empty(), "{blocks:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_an_extension_cannot_answer_is_held_without_a_try_and_looked_at_when_it_answers() {
     let mut world = World::new().await;
@@ -309,8 +321,11 @@ async fn a_disabled_scope_keeps_its_events_until_it_is_enabled() {
     disabled.disabled = true;
     let mut world = World::with(disabled).await;
     let event = world.deliver("d-1", "k").await;
-    world.run().await;
-    assert_eq!(world.outcome(event).await, None);
+    for _ in 0..10 {
+        world.run().await;
+        world.clock.advance(Duration::from_mins(1));
+    }
+    assert_eq!(world.outcome(event).await, None, "it is not set aside for that");
     world.apply(scope(ActivePolicy::Queue, 16)).await;
     world.run().await;
     let checkpoint = world.checkpoint(event).await.unwrap();

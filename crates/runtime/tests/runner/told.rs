@@ -83,11 +83,16 @@ impl PreparedRoute for ToldRoute {
             }
             if says["away"] == true {
                 let reason = "the test says so".to_owned();
-                return Err(HandlerError { code: Code::known(EXTENSION_UNAVAILABLE), reason });
+                return Err(HandlerError {
+                    code: Code::known(EXTENSION_UNAVAILABLE),
+                    reason,
+                    is_final: false,
+                });
             }
-            if says["fail"] == true {
+            if says["fail"] == true || says["fail"] == "for good" {
                 let reason = "the test says so".to_owned();
-                return Err(HandlerError { code: Code::known("told_to_fail"), reason });
+                let is_final = says["fail"] == "for good";
+                return Err(HandlerError { code: Code::known("told_to_fail"), reason, is_final });
             }
             if says["drop"] == true {
                 let reason = "the test says so".to_owned();

@@ -17,7 +17,7 @@ use domain::timer::TimerKind;
 use domain::wait::{Registration, Wait, WaitState};
 use domain::work::WorkState;
 use runtime::explain::Subject;
-use runtime::{Progress, Stage};
+use runtime::{Progress, Stage, why};
 use serde_json::json;
 
 use super::world::{Call, World, key, scope};
@@ -95,6 +95,12 @@ async fn check_goes_on(world: &World, run: &Execution, resumes: bool, won: Event
     assert_eq!(bridge[0].causation.parent, Some(won));
     assert_eq!(next.turn.cause, bridge[0].id);
     assert!(world.runtime.store().read("test", |tx| tx.timers(None, 9)).await.unwrap().is_empty());
+    // Why a run, or its present turn, began is a fact that is told.
+    let (id, waited) = (next.id, run.id);
+    let why = world.runtime.store().read("test", move |tx| why::why(tx, id)).await.unwrap().unwrap();
+    let woken = why.woken.expect("the end of a Wait let it begin");
+    assert_eq!((woken.wait.id, woken.wait.execution, woken.winner.id), (wait.id, waited, won));
+    assert!(why.waits.is_none());
 }
 
 #[tokio::test]

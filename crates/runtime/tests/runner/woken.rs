@@ -42,6 +42,21 @@ async fn a_wake_by_something_independent_starts_a_chain_of_its_own() {
 }
 
 #[tokio::test]
+async fn attempts_are_numbered_without_a_gap_where_one_goes_on_after_a_wait() {
+    let (mut world, run) = running(true).await;
+    for fact in ["one", "two"] {
+        world.park(run.id, for_seconds(60)).await;
+        world.deliver(fact, "k").await;
+        world.run().await;
+    }
+    world.end(run.id, Outcome::Handoff).await;
+    world.deliver("later", "k").await;
+    world.run().await;
+    let numbers: Vec<_> = world.executions().await.iter().map(|run| run.attempt.number()).collect();
+    assert_eq!(numbers, [1, 2]);
+}
+
+#[tokio::test]
 async fn a_chain_that_waits_for_itself_grows_deeper_and_ends_in_a_hold() {
     for resumes in [false, true] {
         // Depths: the first timeout 1, its bridge 2, the second timeout 3, and then no bridge.
@@ -73,7 +88,8 @@ async fn a_chain_that_waits_for_itself_grows_deeper_and_ends_in_a_hold() {
         world.run().await;
         let starts = world.executor.calls().len();
         assert_eq!(starts, 2);
-        world.runtime.release(run.work).await.unwrap();
+        let released = world.runtime.release(run.work).await.unwrap();
+        assert!(!released.let_through, "no budget and no gate was asked");
         world.run().await;
         assert_eq!(world.executor.calls().len(), 3, "an operator's word needs no room in a chain");
         assert_eq!(last_start(&world).1, [timeout, late]);
@@ -221,6 +237,8 @@ async fn a_resumed_turn_that_fails_is_repeated_with_all_it_had() {
     world.run().await;
     let again = world.executions().await[1].clone();
     assert_eq!((again.retry_of, again.turn.number), (Some(run.id), 1));
+    let (bridge, due) = (&world.events("core.wait.woken").await[0], &world.events("core.retry.due").await[0]);
+    assert_eq!(due.causation.parent, Some(bridge.id), "on the chain of the turn that failed");
     assert_eq!(last_start(&world), (again.id, vec![opens, fact]));
 }
 

@@ -19,7 +19,7 @@ use domain::text::{
     BindingName, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
     SourceName,
 };
-use domain::time::{Clock, Timestamp};
+use domain::toolbelt::Presented;
 use domain::wait::{Registration, Wait};
 use domain::work::Work;
 use extension::{
@@ -34,38 +34,9 @@ use serde_json::{Value, json};
 use store::Location;
 use tokio::sync::oneshot;
 
+pub(super) use super::clock::HandClock;
+use super::tokens::{CountedTokens, Given};
 use super::told::Told;
-
-/// A clock that stands still until it is moved.
-#[derive(Debug)]
-pub(super) struct HandClock(Mutex<(Timestamp, Duration)>);
-
-impl Clock for HandClock {
-    fn wall(&self) -> Timestamp {
-        self.0.lock().unwrap().0
-    }
-
-    fn boot(&self) -> Duration {
-        self.0.lock().unwrap().1
-    }
-}
-
-impl HandClock {
-    pub(super) fn new() -> Arc<Self> {
-        let start = Timestamp::parse("2026-03-01T12:00:00Z").unwrap();
-        Arc::new(Self(Mutex::new((start, Duration::from_secs(1000)))))
-    }
-
-    /// The clock, for a store.
-    pub(super) fn shared(self: &Arc<Self>) -> Arc<dyn Clock> {
-        Arc::<Self>::clone(self)
-    }
-
-    pub(super) fn advance(&self, by: Duration) {
-        let mut now = self.0.lock().unwrap();
-        *now = (now.0.after(by), now.1 + by);
-    }
-}
 
 /// What the double was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,10 +74,13 @@ struct DoubleState {
     run_fault: Option<RunFault>,
     written: u64,
     uncontrollable: bool,
+    begins_unrecorded: bool,
+    context: Vec<EventId>,
     taking: VecDeque<Taking>,
     held_answers: Vec<oneshot::Sender<()>>,
     proofs: BTreeMap<ExecutionId, Vec<EventId>>,
     resumes: bool,
+    tokens: Given,
 }
 
 /// How a run is to go wrong before it begins.
@@ -127,6 +101,11 @@ pub(super) struct Double {
 impl Double {
     pub(super) fn calls(&self) -> Vec<Call> {
         self.state.lock().unwrap().calls.clone()
+    }
+
+    /// The tokens that an attempt was given, oldest first.
+    pub(super) fn tokens(&self, execution: ExecutionId) -> Vec<Presented> {
+        self.state.lock().unwrap().tokens.of(execution)
     }
 
     pub(super) fn runs(&self) -> usize {
@@ -168,6 +147,16 @@ impl Double {
     /// From now on it says that it can neither inject nor interrupt.
     pub(super) fn cannot_be_controlled(&self, cannot: bool) {
         self.state.lock().unwrap().uncontrollable = cannot;
+    }
+
+    /// What the newest run was given as context.
+    pub(super) fn context(&self) -> Vec<EventId> {
+        self.state.lock().unwrap().context.clone()
+    }
+
+    /// From now on what it starts may begin before that is on record.
+    pub(super) fn begins_unrecorded(&self) {
+        self.state.lock().unwrap().begins_unrecorded = true;
     }
 
     /// How the next injections are answered; those after them are accepted.
@@ -272,7 +261,7 @@ impl Executor for Double {
         let state = self.state.lock().unwrap();
         let can = !state.uncontrollable;
         Capabilities {
-            holds_until_pinned: true,
+            holds_until_pinned: !state.begins_unrecorded,
             controls: Controls { inject: can, interrupt: can },
             resumes: state.resumes,
         }
@@ -288,8 +277,11 @@ impl Executor for Double {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
+            self.state.lock().unwrap().tokens.note(request.execution, request.token.as_ref());
             self.pinned(host).await?;
             let inputs = request.inputs.iter().map(|input| input.event.id).collect();
+            let context = request.inputs.iter().filter(|input| input.is_context).map(|input| input.event.id);
+            self.state.lock().unwrap().context = context.collect();
             until(self.begin(request.execution, Call::Run(request.execution, inputs))).await
         })
     }
@@ -300,6 +292,7 @@ impl Executor for Double {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
+            self.state.lock().unwrap().tokens.note(request.execution, request.token.as_ref());
             self.pinned(host).await?;
             assert_eq!(session.as_deref(), Some(&b"handle"[..]), "it goes on from what it had pinned");
             let inputs = request.inputs.iter().map(|input| input.event.id).collect();
@@ -311,6 +304,7 @@ impl Executor for Double {
         Box::pin(async move {
             let mut state = self.state.lock().unwrap();
             state.calls.push(Call::Recover(segment.execution, segment.epoch.number()));
+            state.tokens.note(segment.execution, segment.token.as_ref());
             let told = state.recoveries.get(&segment.execution).or(state.recovery.as_ref());
             told.cloned().unwrap_or(Recovery::NothingStarted)
         })
@@ -505,6 +499,7 @@ impl World {
                 known.lock().unwrap().get(text).cloned().ok_or_else(|| "unknown text".to_owned())
             }),
             secrets: Arc::clone(&secrets) as Arc<dyn SecretSource>,
+            tokens: Arc::new(CountedTokens::default()),
             look_again,
         };
         let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
@@ -624,6 +619,7 @@ impl World {
         let options = Options {
             read_scopes: Arc::new(|_text| Err("nobody asks".to_owned())),
             secrets: Arc::new(Secrets::default()),
+            tokens: Arc::new(CountedTokens::default()),
             look_again: None,
         };
         let registry = self.runtime.registry().clone();

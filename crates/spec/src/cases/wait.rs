@@ -275,4 +275,19 @@ pub fn wait_watermark_and_timeout_only(driver: &mut dyn Driver) {
     assert_eq!(wait_of(driver, work).state, WaitState::Woken(timeout));
     let last = continues(driver, next, timeout, false);
     assert_eq!(driver.attempt(last).consumed, [context, timeout]);
+    what_was_seen_before_it_was_routed(driver);
+}
+
+/// At the watermark an Event is no news, also where it is routed only afterwards.
+fn what_was_seen_before_it_was_routed(driver: &mut dyn Driver) {
+    let (work, run) = driver.running("seen");
+    let seen_already = driver.accept(delivery("d-4").key("seen"));
+    let watermark = driver.last();
+    driver.wait(run, on("seen", watermark));
+    driver.route();
+    assert_eq!(driver.work(work).state, WorkWord::Waiting, "it was observed");
+    assert_eq!(driver.work(work).pending, [seen_already]);
+    let winner = driver.deliver(delivery("d-5").key("seen"));
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(winner));
+    assert_eq!(driver.work(work).pending, [seen_already, winner]);
 }

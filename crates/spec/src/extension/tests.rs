@@ -178,7 +178,7 @@ impl PreparedRoute for Crashing {
                     return Poll::Pending;
                 }
                 let reason = "it crashed".to_owned();
-                Poll::Ready(Err(HandlerError { code: Code::known(self.0), reason }))
+                Poll::Ready(Err(HandlerError { code: Code::known(self.0), reason, is_final: false }))
             }));
         }
         Box::pin(std::future::ready(Ok(Some(wants()))))

@@ -156,7 +156,7 @@ impl InjectDriver for Driver {
     async fn begin(&mut self, execution: ExecutionId) -> Segment {
         self.executor.segments.lock().unwrap().insert(execution, Kept::default());
         let (epoch, handle) = (Epoch::FIRST, Some(b"kept".to_vec()));
-        Segment { execution, epoch, handle, config: Value::Null, secrets: Vec::new() }
+        Segment { execution, epoch, handle, config: Value::Null, secrets: Vec::new(), token: None }
     }
 
     async fn take(&mut self, segment: &Segment, event: EventId) {

@@ -10,6 +10,7 @@ use domain::outcome::{Artifact, Outcome, TurnResult, Usage};
 use domain::store::{StoreError, Tx};
 use domain::text::{BindingName, EventType, ExecutorName, ScopeName};
 use domain::time::Timestamp;
+use domain::toolbelt::{Declared, TokenDigest, Toolbelt};
 use domain::wait::Registration;
 use domain::work::Work;
 
@@ -53,6 +54,14 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
         unstopped: state == ExecutionState::Cancelled,
         controls: Controls { inject: false, interrupt: true },
         interrupted_by: (state == ExecutionState::Cancelled).then(|| EventId::from_number(5)),
+        toolbelt: Toolbelt {
+            token: Some(TokenDigest::new([7; 32])),
+            declared: Declared {
+                wait: Some(Box::new(Registration { timeout_seconds: Some(5), ..Registration::default() })),
+                acknowledged: true,
+                used: true,
+            },
+        },
     }
 }
 

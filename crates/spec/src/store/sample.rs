@@ -18,6 +18,7 @@ use domain::text::{
     BindingName, DeliveryId, EventType, ExecutorName, ExternalId, RouteName, ScopeName, SourceName, WorkKind,
 };
 use domain::time::Timestamp;
+use domain::toolbelt::Toolbelt;
 use domain::work::{Lifecycle, Queue, Work, WorkState};
 
 /// Why a body of a case wants its writes undone.
@@ -226,6 +227,7 @@ pub(super) fn execution(number: i64, work: &Work, trigger: &Event) -> Execution 
         unstopped: false,
         controls: Controls::NONE,
         interrupted_by: None,
+        toolbelt: Toolbelt::default(),
     }
 }
 

@@ -1,5 +1,5 @@
 /// Every file of cases.
-const FILES: [&str; 20] = [
+const FILES: [&str; 21] = [
     include_str!("access.rs"),
     include_str!("alias.rs"),
     include_str!("budget.rs"),
@@ -17,6 +17,7 @@ const FILES: [&str; 20] = [
     include_str!("start.rs"),
     include_str!("succession.rs"),
     include_str!("timer.rs"),
+    include_str!("toolbelt.rs"),
     include_str!("transaction.rs"),
     include_str!("wait.rs"),
     include_str!("work.rs"),

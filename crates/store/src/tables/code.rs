@@ -6,6 +6,7 @@ use domain::intent::{Controls, ErrorFallback, IntentKind, IntentState};
 use domain::outcome::Outcome;
 use domain::route::{ActivePolicy, CheckpointOutcome};
 use domain::time::Timestamp;
+use domain::toolbelt::Operation;
 use domain::work::{HoldReason, Lifecycle, WorkState};
 
 /// A Work's state, without the Execution that a running one has.
@@ -217,6 +218,29 @@ pub(crate) const fn intent_state_of(number: i64, due_at: Option<Timestamp>) -> O
     }
 }
 
+pub(crate) const fn operation(operation: Operation) -> i64 {
+    match operation {
+        Operation::Emit => 0,
+        Operation::Wait => 1,
+        Operation::Child => 2,
+        Operation::Progress => 3,
+        Operation::Usage => 4,
+        Operation::Acknowledge => 5,
+    }
+}
+
+pub(crate) const fn operation_of(number: i64) -> Option<Operation> {
+    match number {
+        0 => Some(Operation::Emit),
+        1 => Some(Operation::Wait),
+        2 => Some(Operation::Child),
+        3 => Some(Operation::Progress),
+        4 => Some(Operation::Usage),
+        5 => Some(Operation::Acknowledge),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +279,9 @@ mod tests {
         }
         for number in 0..4 {
             assert_eq!(controls_of(number).map(controls), Some(number));
+        }
+        for word in Operation::ALL {
+            assert_eq!(operation_of(operation(word)), Some(word));
         }
         for word in [IntentKind::Inject, IntentKind::Interrupt] {
             assert_eq!(intent_kind_of(intent_kind(word)), Some(word));

@@ -10,11 +10,14 @@ use domain::outcome::TurnResult;
 use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, StoreError, Stranded};
 use domain::text::ScopeName;
 use domain::time::Timestamp;
+use domain::toolbelt::{Declared, TokenDigest, Toolbelt};
 
 use super::code;
 use super::list::List;
 use super::outline;
-use crate::db::{self, Columns, Sql, Value, blob, int, limit, maybe_blob, maybe_int, maybe_time, text, time};
+use crate::db::{
+    self, Columns, Sql, Value, blob, int, limit, maybe_blob, maybe_int, maybe_text, maybe_time, text, time,
+};
 use crate::tx::Transaction;
 
 macro_rules! select {
@@ -23,7 +26,7 @@ macro_rules! select {
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
             "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, turn, ",
             "cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, controls, ",
-            "interrupted_by FROM execution",
+            "interrupted_by, token, declared FROM execution",
             $rest
         )
     };
@@ -86,9 +89,9 @@ static INSERT: Sql = Sql::new(
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle,
         turn, cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, host,
-        controls, interrupted_by)
+        controls, interrupted_by, token, declared)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)
+        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -96,7 +99,7 @@ static UPDATE: Sql = Sql::new(
     "execution",
     "UPDATE execution SET state = $3, epoch = $4, lease_owner = $5, lease_until = $6, recovering = $7,
         deadline_at = $8, handle = $9, outcome = $10, started_at = $11, ended_at = $12,
-        unstopped = $13, interrupted_by = $14
+        unstopped = $13, interrupted_by = $14, token = $15, declared = $16
      WHERE id = $1 AND epoch = $2 AND state < 4",
 );
 // The end of a turn in a Wait, and the beginning of the next, which may be on another host.
@@ -177,9 +180,33 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
         unstopped: columns.flag()?,
         controls: columns.word(code::controls_of)?,
         interrupted_by: columns.maybe_int()?.map(EventId::from_number),
+        toolbelt: Toolbelt {
+            token: match columns.maybe_blob()?.map(<[u8; 32]>::try_from) {
+                None => None,
+                Some(Ok(digest)) => Some(TokenDigest::new(digest)),
+                Some(Err(_length)) => return Err(columns.corrupt("a digest of another length")),
+            },
+            declared: match columns.maybe_text::<String>()? {
+                None => Declared::default(),
+                // The error of the decoder would repeat what it read.
+                Some(json) => serde_json::from_str(&json)
+                    .map_err(|_source| columns.corrupt("a declaration that is not one of ours"))?,
+            },
+        },
     };
     execution.check();
     Ok(execution)
+}
+
+/// What calls said about a turn, as it is stored.
+fn declared(execution: &Execution) -> Option<String> {
+    let declared = &execution.toolbelt.declared;
+    let json = || serde_json::to_string(declared).expect("a declaration is plain data");
+    (!declared.is_empty()).then(json)
+}
+
+fn token(execution: &Execution) -> Option<&[u8]> {
+    execution.toolbelt.token.as_ref().map(|digest| &digest.as_bytes()[..])
 }
 
 /// Whether nothing but the lease differs.
@@ -197,6 +224,7 @@ fn only_renewed(execution: &Execution, read: &Execution) -> bool {
         && execution.ended_at == read.ended_at
         && execution.unstopped == read.unstopped
         && execution.interrupted_by == read.interrupted_by
+        && execution.toolbelt == read.toolbelt
 }
 
 /// Where a list begins: behind an id, or before them all.
@@ -304,6 +332,7 @@ impl ExecutionReads for Transaction<'_> {
 impl ExecutionWrites for Transaction<'_> {
     fn insert_execution(&mut self, execution: &Execution) -> Result<(), StoreError> {
         execution.check();
+        let declared = declared(execution);
         self.db.write(
             &INSERT,
             &[
@@ -338,6 +367,8 @@ impl ExecutionWrites for Transaction<'_> {
                 int(self.place.host),
                 int(code::controls(execution.controls)),
                 maybe_int(execution.interrupted_by.map(EventId::number)),
+                maybe_blob(token(execution)),
+                maybe_text(declared.as_deref()),
             ],
             1,
         )?;
@@ -369,6 +400,7 @@ impl ExecutionWrites for Transaction<'_> {
             ];
             self.db.write(&TURN, &values, 1)?;
         }
+        let declared = declared(execution);
         self.db.write(
             &UPDATE,
             &[
@@ -386,6 +418,8 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_time(execution.ended_at),
                 int(i64::from(execution.unstopped)),
                 maybe_int(execution.interrupted_by.map(EventId::number)),
+                maybe_blob(token(execution)),
+                maybe_text(declared.as_deref()),
             ],
             1,
         )?;

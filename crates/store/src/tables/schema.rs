@@ -250,7 +250,8 @@ const FIRST: &[&str] = &[
     // the key's own columns would lose to the key.
     "CREATE INDEX input_consumer ON input (consumed_by, work, sequence)",
     // States: pending 0, launching 1, running 2, parked 3, completed 4, handoff 5, waiting 6, failed 7,
-    // cancelled 8. Below 4 an Execution is live, and below 3 it runs or is about to.
+    // cancelled 8. Below 4 an Execution is live, and below 3 it runs or is about to. `token` is a digest, and
+    // `declared` is JSON that no query looks into.
     "CREATE TABLE execution (
         id {int} PRIMARY KEY,
         work {int} NOT NULL,
@@ -283,6 +284,8 @@ const FIRST: &[&str] = &[
         host {int} NOT NULL,
         controls {int} NOT NULL CHECK (controls BETWEEN 0 AND 3),
         interrupted_by {int},
+        token {blob},
+        declared {text},
         CHECK ((lease_owner IS NULL) = (lease_until IS NULL)),
         CHECK (state <> 3 OR (lease_until IS NULL AND outcome IS NULL))
     ) {table}",
@@ -410,6 +413,41 @@ const FIRST: &[&str] = &[
         amounts {text} NOT NULL,
         PRIMARY KEY (kind, unit)
     ) {clustered}",
+    // What attempts asked for by calls; a run that makes none has no row. A call is found by its name, and counted
+    // by its number. Operations: emit 0, wait 1, child 2, progress 3, usage 4, acknowledge 5.
+    "CREATE TABLE tool_call (
+        execution {int} NOT NULL,
+        id {text} NOT NULL,
+        number {int} NOT NULL CHECK (number >= 1),
+        operation {int} NOT NULL CHECK (operation BETWEEN 0 AND 5),
+        request {int} NOT NULL,
+        answer {blob} NOT NULL,
+        at {int} NOT NULL,
+        PRIMARY KEY (execution, id)
+    ) {clustered}",
+    "CREATE UNIQUE INDEX tool_call_number ON tool_call (execution, number)",
+    "CREATE TABLE progress (
+        execution {int} PRIMARY KEY,
+        line {text} NOT NULL,
+        percent {int} CHECK (percent BETWEEN 0 AND 100),
+        at {int} NOT NULL
+    ) {table}",
+    "CREATE TABLE reported_usage (
+        execution {int} NOT NULL,
+        turn {int} NOT NULL,
+        unit {text} NOT NULL,
+        amount {int} NOT NULL CHECK (amount >= 0),
+        PRIMARY KEY (execution, turn, unit)
+    ) {clustered}",
+    "CREATE TABLE acknowledgement (
+        execution {int} NOT NULL,
+        sequence {int} NOT NULL,
+        event {int} NOT NULL,
+        PRIMARY KEY (execution, sequence)
+    ) {clustered}",
+    // A row for each Work that an attempt created.
+    "CREATE TABLE parentage (child {int} PRIMARY KEY, parent {int} NOT NULL, execution {int} NOT NULL) {table}",
+    "CREATE INDEX parentage_parent ON parentage (parent, child)",
     "CREATE TABLE kv (
         namespace {text} NOT NULL,
         key {text} NOT NULL,

@@ -336,5 +336,6 @@ fn execution(number: i64, until: Timestamp) -> Execution {
         unstopped: false,
         controls: domain::intent::Controls::NONE,
         interrupted_by: None,
+        toolbelt: domain::toolbelt::Toolbelt::default(),
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::TestDaemon;
+use super::document::conforms;
 
 #[tokio::test]
 async fn a_paused_scope_says_so_everywhere_and_starts_again() {
@@ -24,6 +25,13 @@ async fn a_paused_scope_says_so_everywhere_and_starts_again() {
     let doctor = daemon.get_json("/v1/doctor").await;
     let check = doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "pauses").unwrap();
     assert!(check["sentence"].as_str().unwrap().contains("scope resume main"), "{check}");
+    let asked = json!({ "scope": "main", "type": "build.finished" });
+    let explained = daemon.post("/v1/events/explain", &asked).await;
+    conforms(&explained, "post", "/v1/events/explain");
+    let explained = explained.json();
+    assert_eq!((&explained["outcome"], &explained["paused"]["scope"]), (&json!("routed"), &json!("main")));
+    let last = explained["sentences"].as_array().unwrap().last().unwrap().as_str().unwrap();
+    assert!(last.contains("would wait as input") && last.contains("scope resume main"), "{last}");
     let metrics = daemon.get("/metrics").await;
     assert!(metrics.text().contains("open_conduit_scopes_paused 1"), "{}", metrics.text());
 
@@ -31,6 +39,8 @@ async fn a_paused_scope_says_so_everywhere_and_starts_again() {
     assert_eq!((&resumed["paused_by"], &resumed["changed"]), (&json!(null), &json!(true)));
     daemon.until("/v1/runs", |runs| runs["items"][0]["state"] == "completed").await;
     assert_eq!(daemon.get_json("/v1/status").await["paused"], json!([]));
+    let explained = daemon.post("/v1/events/explain", &asked).await.json();
+    assert_eq!(explained["paused"], json!(null));
     daemon.running.stop().await.unwrap();
 }
 

@@ -98,6 +98,21 @@ async fn a_work_that_waits_says_for_what_and_what_it_has_seen() {
     assert_eq!(daemon.get_json("/v1/waits").await["items"], json!([]));
     assert_eq!(daemon.get_json("/v1/timers").await["items"], json!([]), "its timer is disarmed");
     assert_eq!(daemon.get_json(&path).await["wait"], Value::Null);
+
+    let runs = daemon.get_json("/v1/runs").await["items"].clone();
+    let [second, first] = [0, 1].map(|place| runs[place]["id"].as_str().unwrap().to_owned());
+    let asked = daemon.get(&format!("/v1/runs/{second}/why")).await;
+    conforms(&asked, "get", "/v1/runs/{id}/why");
+    let why = asked.json();
+    assert_eq!(why["woken"]["wait"], past);
+    assert_eq!((&why["woken"]["by"], &why["woken"]["type"]), (&json!("fact"), &json!("build.finished")));
+    let sentences = why["sentences"].to_string();
+    assert!(sentences.contains(&format!("{first} had waited since ")), "{why}");
+    assert!(sentences.contains(" for build.finished on key `ci a` until "), "{why}");
+    let page = browser.get(&daemon, &format!("/runs/{second}")).await.text();
+    assert!(page.contains("The end of a Wait") && page.contains("had waited since"), "{page}");
+    let why = daemon.get_json(&format!("/v1/runs/{first}/why")).await;
+    assert_eq!((&why["woken"], &why["waits"]), (&Value::Null, &Value::Null), "no Wait let it begin");
     daemon.running.stop().await.unwrap();
 }
 
@@ -117,7 +132,7 @@ async fn a_work_whose_chain_is_used_up_is_held_until_it_is_released() {
 
     let browser = Browser::logged_in(&daemon).await;
     let page = browser.get(&daemon, &format!("/work/{id}")).await.text();
-    assert!(page.contains("It is held:") && page.contains("Release</button>"), "{page}");
+    assert!(page.contains("It is held:") && page.contains("Release…</a>"), "{page}");
     let released = browser.submit(&daemon, &format!("/work/{id}/release"), "").await;
     assert_eq!(released.status, 303, "{}", released.text());
     daemon.until("/v1/runs", |page| page["items"][0]["state"] == "completed").await;

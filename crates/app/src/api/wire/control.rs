@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{KeyBody, ScopeLineBody};
+use super::{KeyBody, PauseBody, ScopeLineBody};
 
 /// What an Event would do. Either the id of an accepted Event, or one described as it would be posted.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +53,9 @@ pub(crate) struct ExplanationBody {
     pub(crate) keys: Vec<KeyBody>,
     pub(crate) code: Option<String>,
     pub(crate) reason: Option<String>,
+    /// What pauses the scope, so that the Event would be input and start nothing.
+    #[serde(default)]
+    pub(crate) paused: Option<PauseBody>,
     /// The routes of the scope, in order, up to the one that decided.
     pub(crate) asked: Vec<AskedBody>,
     /// The whole story, a sentence a line.

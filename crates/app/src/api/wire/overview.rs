@@ -7,7 +7,7 @@ use domain::store::StartRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{EventBody, KeyBody, RunBody};
+use super::{EventBody, KeyBody, RunBody, WaitBody, WokenBody};
 
 /// A page of runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +87,9 @@ pub(crate) struct TimelineRowBody {
     pub(crate) trigger_type: String,
     /// Newest first.
     pub(crate) runs: Vec<TimelineRunBody>,
+    /// What it waits for at present; none when it does not wait.
+    #[serde(default)]
+    pub(crate) wait: Option<WaitBody>,
 }
 
 /// A run of the timeline.
@@ -263,6 +266,12 @@ pub(crate) struct WhyBody {
     pub(crate) without_effect: Vec<EventBody>,
     /// Lanes of the Work that stand still.
     pub(crate) blocked: Vec<LaneBody>,
+    /// The Wait whose end let the run, or its present turn, begin.
+    #[serde(default)]
+    pub(crate) woken: Option<WokenBody>,
+    /// What the run waits for, or what its end made its Work wait for, while that goes on.
+    #[serde(default)]
+    pub(crate) waits: Option<WaitBody>,
     /// The whole story, a sentence a line.
     pub(crate) sentences: Vec<String>,
 }

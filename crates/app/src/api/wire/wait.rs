@@ -3,8 +3,9 @@
 use domain::alias::Subscription;
 use domain::store::{Snapshot, StoreError};
 use domain::timer::{Timer, TimerKind};
-use domain::wait::{Wait, WaitState};
+use domain::wait::{WAIT_TIMEOUT, Wait, WaitState};
 use domain::work::Hold;
+use runtime::why::Woken;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +107,28 @@ impl From<&Wait> for WaitBody {
             winner,
             ended_at,
             through: Vec::new(),
+        }
+    }
+}
+
+/// A Wait that has ended, with what ended it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct WokenBody {
+    pub(crate) wait: WaitBody,
+    /// `fact` when what it was for arrived, `timeout` when its time was up first.
+    pub(crate) by: String,
+    /// The type of the Event that ended it.
+    #[serde(rename = "type")]
+    pub(crate) event_type: String,
+}
+
+impl From<&Woken> for WokenBody {
+    fn from(woken: &Woken) -> Self {
+        let is_timeout = woken.winner.event_type.as_str() == WAIT_TIMEOUT;
+        Self {
+            wait: WaitBody::from(&woken.wait),
+            by: if is_timeout { "timeout" } else { "fact" }.to_owned(),
+            event_type: woken.winner.event_type.to_string(),
         }
     }
 }

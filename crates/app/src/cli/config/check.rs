@@ -85,7 +85,11 @@ pub(crate) fn check(args: &CheckArgs, context: &Context) -> Result<Exit, Stop> {
     Ok(Exit::DONE)
 }
 
-fn read(path: Option<&Path>, context: &Context) -> Result<ConfigFile, Stop> {
+/// Reads a configuration file: the one that is named, or the home's.
+///
+/// # Errors
+/// [`Stop`] when there is none, or it cannot be read.
+pub(crate) fn read(path: Option<&Path>, context: &Context) -> Result<ConfigFile, Stop> {
     let Some(path) = path else {
         let home = context.home()?;
         return home.config()?.ok_or_else(|| {
@@ -107,7 +111,8 @@ fn read(path: Option<&Path>, context: &Context) -> Result<ConfigFile, Stop> {
     Ok(ConfigFile { path: path.to_owned(), format, text })
 }
 
-fn item(problem: config::Problem) -> ProblemItem {
+/// A problem as an answer has it.
+pub(crate) fn item(problem: config::Problem) -> ProblemItem {
     let config::Problem { path, line, code, message } = problem;
     ProblemItem { path, line, code: code.to_owned(), message }
 }
@@ -124,15 +129,18 @@ impl Bundled {
         // An executor wants a directory for its runs. This one will have none, so one that exists will do.
         let directory =
             file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let shell =
-            ShellExecutor::new(directory, "/proc/self/exe".into(), ShellOptions { environment: Vec::new() })
-                .map_err(|error| {
-                    Failure::new(
-                        Exit::FAILED,
-                        ErrorCode::System,
-                        format!("cannot look at the shell executor: {error}"),
-                    )
-                })?;
+        let shell = ShellExecutor::new(
+            directory,
+            "/proc/self/exe".into(),
+            ShellOptions { environment: Vec::new(), toolbelt: None },
+        )
+        .map_err(|error| {
+            Failure::new(
+                Exit::FAILED,
+                ErrorCode::System,
+                format!("cannot look at the shell executor: {error}"),
+            )
+        })?;
         Ok(Self {
             handlers: bundled::handlers(),
             executors: vec![Arc::new(shell)],

@@ -53,7 +53,9 @@ fn table(events: &[EventBody], context: &Context) -> Table {
     let mut table = Table::new(&["event", "accepted", "type", "source", "result"]);
     for event in events {
         let row = EventRow::new(event, context.now);
-        table.row([row.id.into(), row.accepted.into(), row.event_type.into(), row.source.into(), row.result]);
+        // Its type says only that somebody asked.
+        let what = row.replay.unwrap_or(row.event_type);
+        table.row([row.id.into(), row.accepted.into(), what.into(), row.source.into(), row.result]);
     }
     table
 }

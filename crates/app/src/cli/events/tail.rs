@@ -36,7 +36,7 @@ pub(crate) async fn tail(_args: &TailArgs, context: &Context) -> Result<Exit, St
             context.out.words(&[
                 at,
                 row.id.into(),
-                row.event_type.into(),
+                row.replay.unwrap_or(row.event_type).into(),
                 Word::from(format!("from {}", row.source)),
             ])?;
         } else {

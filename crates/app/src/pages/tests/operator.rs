@@ -11,7 +11,9 @@ async fn a_scope_is_paused_and_resumed_from_its_page() {
     let daemon = TestDaemon::start().await;
     let browser = Browser::logged_in(&daemon).await;
     let page = browser.get(&daemon, "/config?scope=main").await.text();
-    has(&page, &["action=\"/scopes/main/pause\"", "Pause</button>"]);
+    has(&page, &["href=\"/scopes/main/pause\"", "Pause…</a>"]);
+    let page = browser.get(&daemon, "/scopes/main/pause").await.text();
+    has(&page, &["Pause scope main?", "What runs now goes on", "open-conduit scope pause main"]);
     let reply = browser.submit(&daemon, "/scopes/main/pause", "").await;
     assert_eq!((reply.status, reply.header("location")), (303, "/config?scope=main"));
     let page = browser.get(&daemon, "/config?scope=main").await.text();
@@ -20,11 +22,13 @@ async fn a_scope_is_paused_and_resumed_from_its_page() {
         &[
             "It is paused since",
             "<span class=\"tag\">paused</span>",
-            "action=\"/scopes/main/resume\"",
-            "Resume main",
+            "href=\"/scopes/main/resume\"",
+            "Resume main…",
         ],
     );
-    assert!(!page.contains("Pause</button>"));
+    assert!(!page.contains("Pause…</a>"));
+    let page = browser.get(&daemon, "/scopes/main/resume").await.text();
+    has(&page, &["Resume scope main?", "open-conduit scope resume main"]);
     has(&browser.get(&daemon, "/health").await.text(), &["is paused since"]);
     daemon.emit(&json!({ "scope": "main", "type": "build.finished" })).await;
     let works = daemon.until("/v1/work", |works| works["items"][0]["queue"] == "blocked").await;
@@ -47,7 +51,9 @@ async fn an_event_is_replayed_from_its_page_once() {
     daemon.until(&format!("/v1{path}"), |event| event["led_to"]["run"]["state"] == "completed").await;
     let browser = Browser::logged_in(&daemon).await;
     let page = browser.get(&daemon, &path).await.text();
-    has(&page, &["Replay</button>"]);
+    has(&page, &["Replay…</a>"]);
+    let page = browser.get(&daemon, &format!("{path}/replay")).await.text();
+    has(&page, &["Replay build.finished?", "It would ", "open-conduit events replay"]);
     let request = page.split("name=\"delivery_id\" value=\"").nth(1).unwrap().split('"').next().unwrap();
     let form = format!("delivery_id={}", request.replace('/', "%2F"));
     let first = browser.submit(&daemon, &format!("{path}/replay"), &form).await;
@@ -56,11 +62,12 @@ async fn an_event_is_replayed_from_its_page_once() {
     let replay = first.header("location").to_owned();
     has(
         &browser.get(&daemon, &replay).await.text(),
-        &["An operator had its parent looked at again", path.as_str()],
+        &["an operator had its parent looked at again", path.as_str()],
     );
     has(&browser.get(&daemon, &path).await.text(), &["core.replay.requested", replay.as_str()]);
     let waits = daemon.emit(&json!({ "scope": "team/off", "type": "a.b" })).await;
     let waits = format!("/events/{}", waits["event"].as_str().unwrap());
-    assert!(!browser.get(&daemon, &waits).await.text().contains("Replay</button>"));
+    assert!(!browser.get(&daemon, &waits).await.text().contains("Replay…</a>"));
+    assert_eq!(browser.get(&daemon, &format!("{waits}/replay")).await.status, 409);
     daemon.running.stop().await.unwrap();
 }

@@ -81,3 +81,72 @@ async fn a_work_and_a_run_with_very_many_inputs_show_some_and_lead_to_the_rest()
     has(&text, &[" consumed", "And 80 more, ", &rest]);
     daemon.running.stop().await.unwrap();
 }
+
+/// A text of markup, which weighs most, as long as it may be.
+fn heavy(bytes: usize) -> String {
+    "<".repeat(bytes)
+}
+
+/// A configuration whose names are all as long as they may be, and whose runs wait or fail for a long reason.
+fn hostile_config(scopes: usize) -> String {
+    let name = |number: usize| format!("s{number}-{}", "n".repeat(128 - 6 - number.to_string().len()));
+    let mut config = "[daemon]\napi_listen = \"127.0.0.1:0\"\nwebhook_listen = \"127.0.0.1:0\"\n".to_owned();
+    for number in 0..scopes {
+        let scope = name(number);
+        let (kind, binding) = (format!("k{}", "k".repeat(62)), "b".repeat(128));
+        config += &format!(
+            "[[scopes]]\nname = \"{scope}\"\n[scopes.settings]\nconcurrency = 200\n\
+             [[scopes.bindings]]\nname = \"{binding}\"\nexecutor = \"fake\"\n\
+             config = {{ wait = {{ types = [\"{0}\"] }} }}\n\
+             [[scopes.routes]]\nname = \"{binding}\"\nhandler = \"match\"\nbinding = \"{binding}\"\n\
+             config = {{ types = [\"{0}\"], kind = \"{kind}\" }}\n",
+            event_type()
+        );
+    }
+    config
+}
+
+fn event_type() -> String {
+    format!("t.{}", "e".repeat(126))
+}
+
+#[tokio::test]
+async fn no_list_is_heavier_whatever_its_names_are() {
+    let config = hostile_config(60);
+    let daemon = TestDaemon::start_with(&config).await;
+    let scope = config.split("name = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let source = heavy(200);
+    for number in 0..120 {
+        let id = format!("{}{number:04}", heavy(508));
+        let key = json!({ "source": source, "external_id": id });
+        let delivery = format!("{}{number:04}", heavy(508));
+        let body = json!({ "scope": scope, "type": event_type(), "key": key, "delivery_id": delivery });
+        daemon.emit(&body).await;
+        // And one that fails for good: it has no key.
+        daemon.emit(&json!({ "scope": scope, "type": event_type() })).await;
+    }
+    let waits = |page: &serde_json::Value| page["items"].as_array().unwrap().len() == 120;
+    daemon.until("/v1/waits?limit=200", waits).await;
+    for path in [
+        "/",
+        "/?span=7d",
+        "/events",
+        "/events?outcome=quarantined",
+        "/work",
+        "/work?state=waiting",
+        "/health",
+    ] {
+        let text = page(&daemon, path).await;
+        assert!(path == "/health" || rows(&text) == 50, "{path} has {} rows", rows(&text));
+    }
+    for path in ["/config", &format!("/config?scope={scope}"), "/settings"] {
+        page(&daemon, path).await;
+    }
+    // What a row has no room for is whole where the row leads to.
+    let runs = daemon.get_json("/v1/runs").await;
+    let (run, work) = (&runs["items"][0]["id"], &runs["items"][0]["work"]);
+    for path in [format!("/runs/{}", run.as_str().unwrap()), format!("/work/{}", work.as_str().unwrap())] {
+        has(&page(&daemon, &path).await, &[&"&#60;".repeat(508)]);
+    }
+    daemon.running.stop().await.unwrap();
+}

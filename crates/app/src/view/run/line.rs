@@ -7,12 +7,15 @@ use crate::api::wire::{KeyBody, RunBody, TriggerBody};
 use crate::view::clock::{Clock, Moment};
 use crate::view::look::Look;
 use crate::view::payload::spelled;
-use crate::view::{count, time};
+use crate::view::{clip, count, time};
 
 /// Letters of a summary that a line has room for.
 const OUTCOME_LETTERS: usize = 140;
 /// Letters of a title that a line has room for.
 const TITLE_LETTERS: usize = 120;
+
+/// Letters of a namespace that a line has room for.
+const SOURCE_LETTERS: usize = 48;
 
 /// A line.
 #[derive(Debug, Clone)]
@@ -48,14 +51,14 @@ impl RunLine {
         Self {
             id: run.id.clone(),
             look: look(run),
-            title: clipped(&spelled(name(&run.keys, &run.trigger.event_type)), TITLE_LETTERS),
+            title: clip::middle(&spelled(name(&run.keys, &run.trigger.event_type)), TITLE_LETTERS),
             sub: sub(run),
             trigger: Trigger::new(&run.trigger),
             started: clock.moment(run.started_at.as_deref().unwrap_or(&run.claimed_at)),
             took: took(run, clock.now()).map(time::span),
             since: run.started_at.clone().filter(|_at| is_live),
             cost: cost(run),
-            outcome: clipped(&spelled(&outcome(run, clock)), OUTCOME_LETTERS),
+            outcome: clip::end(&spelled(&outcome(run, clock)), OUTCOME_LETTERS),
         }
     }
 }
@@ -69,7 +72,7 @@ pub(crate) fn name<'t>(keys: &'t [KeyBody], trigger_type: &'t str) -> &'t str {
 fn sub(run: &RunBody) -> String {
     let attempt = format!("{} · attempt {} · {}", run.work_kind, run.attempt, run.scope);
     match run.keys.first() {
-        Some(key) => format!("{} · {attempt}", key.source),
+        Some(key) => format!("{} · {attempt}", clip::middle(&spelled(&key.source), SOURCE_LETTERS)),
         None => attempt,
     }
 }
@@ -80,7 +83,11 @@ impl Trigger {
         Self {
             icon: icon(source, &trigger.event_type),
             event_type: spelled(&trigger.event_type),
-            detail: format!("{} · depth {}", spelled(&source_name(source)), trigger.depth),
+            detail: format!(
+                "{} · depth {}",
+                clip::middle(&spelled(&source_name(source)), SOURCE_LETTERS),
+                trigger.depth
+            ),
         }
     }
 }
@@ -154,21 +161,13 @@ fn cost(run: &RunBody) -> Option<String> {
     (!amounts.is_empty()).then(|| amounts.join(", "))
 }
 
-/// A text of at most so many letters; where it was cut it says so.
-pub(crate) fn clipped(text: &str, letters_max: usize) -> String {
-    match text.char_indices().nth(letters_max) {
-        Some((end, _letter)) => format!("{}…", text[..end].trim_end()),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use domain::outcome::{Artifact, Usage};
     use domain::time::Timestamp;
     use jiff::tz::TimeZone;
 
-    use super::{RunLine, clipped};
+    use super::RunLine;
     use crate::api::wire::RunBody;
     use crate::view::clock::Clock;
     use crate::view::sample::run;
@@ -223,9 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_between_letters_and_says_so() {
-        assert_eq!(clipped("äöü", 3), "äöü");
-        assert_eq!(clipped("äöü x", 4), "äöü…");
+    fn a_row_has_room_for_some_letters() {
         let long = RunBody { summary: Some("x".repeat(5000)), ..run() };
         assert_eq!(line(&long).outcome.chars().count(), 141);
     }

@@ -1,10 +1,10 @@
 use domain::time::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{BARS_MAX, Shown, Timeline};
-use crate::api::wire::{KeyBody, TimelineBody, TimelineRowBody, TimelineRunBody};
+use super::{BARS_MAX, Share, Shown, Timeline};
+use crate::api::wire::{KeyBody, TimelineBody, TimelineRowBody, TimelineRunBody, WaitBody};
 use crate::view::clock::Clock;
-use crate::view::sample::start;
+use crate::view::sample::{self, start};
 
 fn clock(zone: &str, now: &str) -> Clock {
     Clock::new(TimeZone::get(zone).unwrap(), Timestamp::parse(now).unwrap())
@@ -27,6 +27,7 @@ fn row(number: i64, runs: Vec<TimelineRunBody>) -> TimelineRowBody {
         keys: Vec::new(),
         trigger_type: "build.finished".to_owned(),
         runs,
+        wait: None,
     }
 }
 
@@ -161,4 +162,34 @@ fn the_legend_names_what_is_there() {
     ];
     assert_eq!(drawn(&day(vec![row(1, ran)])).families, [Shown::Done, Shown::Run]);
     assert_eq!(drawn(&day(Vec::new())).families, []);
+}
+
+#[test]
+fn what_is_parked_rests_on_a_dotted_line_and_says_since_when() {
+    let wait = WaitBody {
+        run: "run_2".to_owned(),
+        registered_at: "2026-03-10T06:00:00Z".to_owned(),
+        ..sample::wait()
+    };
+    let runs = vec![
+        run(2, "parked", "2026-03-10T00:00:00Z", None),
+        run(1, "completed", "2026-03-09T13:00:00Z", Some("2026-03-09T14:00:00Z")),
+    ];
+    let parked = TimelineRowBody { wait: Some(wait.clone()), ..row(1, runs) };
+    let ended = vec![run(2, "waiting", "2026-03-10T00:00:00Z", Some("2026-03-10T06:00:00Z"))];
+    let waiting = TimelineRowBody { wait: Some(wait), ..row(2, ended) };
+    let shown = drawn(&day(vec![parked, waiting]));
+    for (row, word) in shown.rows.iter().zip(["Parked", "Waiting"]) {
+        let turn = row.bars.last().unwrap();
+        assert_eq!(
+            (turn.shown, turn.x, turn.width),
+            (Shown::Wait, Share(5000), Share(2500)),
+            "its turn has ended"
+        );
+        let rest = row.rest.as_ref().unwrap();
+        assert_eq!((rest.x, rest.width), (Share(7500), Share(2500)), "up to now");
+        let label = format!("{word} since 06:00:00, for build.finished on key hook/ci build/7 until ");
+        assert!(rest.label.starts_with(&label), "{}", rest.label);
+    }
+    assert_eq!(shown.families, [Shown::Done, Shown::Wait]);
 }

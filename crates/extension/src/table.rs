@@ -2,21 +2,23 @@
 
 use std::str::FromStr;
 
-use extension::{ConfigProblem, SourceName, TextError};
 use serde_json::{Map, Value};
+
+use crate::{ConfigProblem, SourceName, TextError};
 
 /// How unlike a known key may be to be offered for an unknown one: 0 is nothing in common, 1 the same.
 const LIKENESS_MIN: f64 = 0.6;
 
 /// One table of the configuration, its keys already checked against those that are known.
-pub(crate) struct Table<'a> {
+#[derive(Debug)]
+pub struct Table<'a> {
     path: String,
     entries: Option<&'a Map<String, Value>>,
 }
 
 impl<'a> Table<'a> {
     /// Opens the whole of a configuration. One that is left out is an empty table.
-    pub(crate) fn root(value: &'a Value, known: &[&str], problems: &mut Vec<ConfigProblem>) -> Self {
+    pub fn root(value: &'a Value, known: &[&str], problems: &mut Vec<ConfigProblem>) -> Self {
         Self::open(String::new(), value, known, problems)
     }
 
@@ -35,27 +37,38 @@ impl<'a> Table<'a> {
     }
 
     /// The table below `key`, when it is there.
-    pub(crate) fn table(&self, key: &str, known: &[&str], problems: &mut Vec<ConfigProblem>) -> Option<Self> {
+    pub fn table(&self, key: &str, known: &[&str], problems: &mut Vec<ConfigProblem>) -> Option<Self> {
         Some(Self::open(self.path(key), self.get(key)?, known, problems))
     }
 
+    /// The tables of a list of tables. Empty when it is left out.
+    pub fn tables(&self, key: &str, known: &[&str], problems: &mut Vec<ConfigProblem>) -> Vec<Self> {
+        let Some(value) = self.get(key) else { return Vec::new() };
+        let Some(list) = value.as_array() else {
+            problems.push(ConfigProblem::at(self.path(key), "must be a list of tables"));
+            return Vec::new();
+        };
+        let path = |index: usize| format!("{}[{index}]", self.path(key));
+        list.iter().enumerate().map(|(index, item)| Self::open(path(index), item, known, problems)).collect()
+    }
+
     /// The path of `key`, as a [`ConfigProblem`] has it.
-    pub(crate) fn path(&self, key: &str) -> String {
+    pub fn path(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// The table's own path; empty for the whole.
-    pub(crate) fn own_path(&self) -> &str {
+    pub fn own_path(&self) -> &str {
         &self.path
     }
 
     /// The value of `key`; an explicit `null` counts as left out.
-    pub(crate) fn get(&self, key: &str) -> Option<&'a Value> {
+    pub fn get(&self, key: &str) -> Option<&'a Value> {
         self.entries?.get(key).filter(|value| !value.is_null())
     }
 
     /// The text of `key`, when it is there.
-    pub(crate) fn text(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> Option<&'a str> {
+    pub fn text(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> Option<&'a str> {
         let text = self.get(key)?.as_str();
         if text.is_none() {
             problems.push(ConfigProblem::at(self.path(key), "must be a text"));
@@ -64,7 +77,7 @@ impl<'a> Table<'a> {
     }
 
     /// The text of `key`, which must be there and not be empty.
-    pub(crate) fn need_text(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> Option<&'a str> {
+    pub fn need_text(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> Option<&'a str> {
         if self.get(key).is_none() {
             problems.push(ConfigProblem::at(self.path(key), "is required"));
             return None;
@@ -77,8 +90,28 @@ impl<'a> Table<'a> {
         Some(text)
     }
 
+    /// The whole number of `key` within its bounds, when it is there.
+    pub fn number(&self, key: &str, min: u32, max: u32, problems: &mut Vec<ConfigProblem>) -> Option<u32> {
+        let number = self.get(key)?.as_u64().and_then(|number| u32::try_from(number).ok());
+        let number = number.filter(|number| (min..=max).contains(number));
+        if number.is_none() {
+            let message = format!("must be a whole number from {min} to {max}");
+            problems.push(ConfigProblem::at(self.path(key), message));
+        }
+        number
+    }
+
+    /// The truth of `key`; false when it is left out.
+    pub fn flag(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> bool {
+        let Some(value) = self.get(key) else { return false };
+        value.as_bool().unwrap_or_else(|| {
+            problems.push(ConfigProblem::at(self.path(key), "must be true or false"));
+            false
+        })
+    }
+
     /// The validated text of `key`, when it is there.
-    pub(crate) fn parsed<T: FromStr<Err = TextError>>(
+    pub fn parsed<T: FromStr<Err = TextError>>(
         &self,
         key: &str,
         problems: &mut Vec<ConfigProblem>,
@@ -88,7 +121,7 @@ impl<'a> Table<'a> {
     }
 
     /// One of a few words, or `default` when it is left out or wrong.
-    pub(crate) fn word<T: Copy>(
+    pub fn word<T: Copy>(
         &self,
         key: &str,
         words: &[(&str, T)],
@@ -105,7 +138,7 @@ impl<'a> Table<'a> {
     }
 
     /// The texts of a list, each with its path. Empty when it is left out.
-    pub(crate) fn texts(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> Vec<(String, &'a str)> {
+    pub fn texts(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> Vec<(String, &'a str)> {
         let Some(value) = self.get(key) else { return Vec::new() };
         let Some(list) = value.as_array() else {
             problems.push(ConfigProblem::at(self.path(key), "must be a list of texts"));
@@ -127,7 +160,7 @@ impl<'a> Table<'a> {
     }
 
     /// The namespace an entry delivers in: required, and not one of the runtime's or a CloudEvent's.
-    pub(crate) fn namespace(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> Option<SourceName> {
+    pub fn namespace(&self, key: &str, problems: &mut Vec<ConfigProblem>) -> Option<SourceName> {
         self.need_text(key, problems)?;
         let source: SourceName = self.parsed(key, problems)?;
         if source.is_core() {
@@ -143,7 +176,7 @@ impl<'a> Table<'a> {
     }
 
     /// The name of a secret, which must be among those the entry may read.
-    pub(crate) fn secret(
+    pub fn secret(
         &self,
         key: &str,
         secret_names: &[String],
@@ -189,6 +222,29 @@ mod tests {
             [
                 "`typs`: is not known; did you mean `types`?",
                 "`zzz`: is not known; there are `types`, `sources`",
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_flags_and_tables_say_where_they_are_wrong() {
+        let mut problems = Vec::new();
+        let config = json!({ "n": 61, "f": "yes", "l": [{ "a": 1 }, { "b": 2 }, 3], "t": {} });
+        let table = Table::root(&config, &["n", "f", "l", "t"], &mut problems);
+        assert_eq!(table.number("n", 1, 60, &mut problems), None);
+        assert_eq!(table.number("n", 1, 61, &mut problems), Some(61));
+        assert!(!table.flag("f", &mut problems));
+        assert_eq!(table.tables("l", &["a"], &mut problems).len(), 3);
+        assert!(table.tables("t", &[], &mut problems).is_empty());
+        let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "`n`: must be a whole number from 1 to 60",
+                "`f`: must be true or false",
+                "`l[1].b`: is not known; there are `a`",
+                "`l[2]`: must be a table",
+                "`t`: must be a list of tables",
             ]
         );
     }

@@ -1,0 +1,137 @@
+//! Calls of attempts, what they declare, report and acknowledge, and the Works that they create.
+
+use domain::execution::Execution;
+use domain::id::{EventId, ExecutionId, Sequence, WorkId};
+use domain::outcome::Usage;
+use domain::text::CallId;
+use domain::toolbelt::{Call, Declared, Fingerprint, Operation, Parentage, Progress, TokenDigest, Toolbelt};
+use domain::wait::Registration;
+
+use super::StoreDriver;
+use super::sample::{conflicts, read, second, start, write};
+
+const RUN: ExecutionId = ExecutionId::from_number(1);
+
+fn call(id: &str, number: i64, operation: Operation) -> Call {
+    Call {
+        execution: RUN,
+        id: CallId::known(id),
+        number,
+        operation,
+        request: Fingerprint::of(operation, &[id.as_bytes()]),
+        answer: br#"{"a":[1,2]}"#.to_vec(),
+        at: second(number),
+    }
+}
+
+/// A call is found by its name with every byte of its answer, and the newest number counts them.
+pub async fn call_reads_back_as_written(driver: &impl StoreDriver) {
+    let store = driver.store();
+    assert_eq!(read(store, |snapshot| snapshot.calls_made(RUN)).await, 0);
+    let calls: Vec<Call> =
+        (1..).zip(Operation::ALL).map(|(n, operation)| call(operation.as_str(), n, operation)).collect();
+    let written = calls.clone();
+    write(store, move |tx| written.iter().try_for_each(|call| tx.insert_call(call))).await;
+    for expected in calls {
+        let id = expected.id.clone();
+        assert_eq!(read(store, move |snapshot| snapshot.call(RUN, &id)).await, Some(expected));
+    }
+    assert_eq!(read(store, |snapshot| snapshot.calls_made(RUN)).await, 6);
+    let other = ExecutionId::from_number(2);
+    assert_eq!(read(store, move |snapshot| snapshot.call(other, &CallId::known("emit"))).await, None);
+    assert_eq!(read(store, move |snapshot| snapshot.calls_made(other)).await, 0);
+}
+
+/// One attempt has one call of a name, and one of a number.
+pub async fn call_is_kept_once(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let first = call("a", 1, Operation::Emit);
+    write(store, move |tx| tx.insert_call(&first)).await;
+    conflicts(store, |tx| tx.insert_call(&call("a", 2, Operation::Wait))).await;
+    conflicts(store, |tx| tx.insert_call(&call("b", 1, Operation::Wait))).await;
+    let kept = read(store, |snapshot| snapshot.call(RUN, &CallId::known("a"))).await;
+    let kept = kept.expect("the first of them is kept");
+    assert_eq!((kept.number, kept.operation), (1, Operation::Emit));
+}
+
+/// The token and what was declared are written with the attempt, and taken away with it.
+pub async fn token_and_declaration_follow_their_attempt(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let started = write(store, |tx| start(tx, 1)).await.execution;
+    let wait = Registration { timeout_seconds: Some(5), ..Registration::default() };
+    let declared = Declared { wait: Some(Box::new(wait)), acknowledged: false, used: true };
+    let toolbelt = Toolbelt { token: Some(TokenDigest::new([0xff; 32])), declared };
+    let said = Execution { toolbelt, ..started.clone() };
+    let silent = Execution { toolbelt: Toolbelt::default(), ..said.clone() };
+    for (from, to) in [(started, said.clone()), (said, silent)] {
+        let (id, next) = (to.id, to.clone());
+        write(store, move |tx| tx.update_execution(&next, &from)).await;
+        assert_eq!(read(store, move |snapshot| snapshot.execution(id)).await, Some(to));
+    }
+}
+
+/// The newest line replaces the one before.
+pub async fn progress_is_replaced(driver: &impl StoreDriver) {
+    let store = driver.store();
+    assert_eq!(read(store, |snapshot| snapshot.progress_of(RUN)).await, None);
+    for (at, percent) in [(1, Some(40)), (2, None)] {
+        let progress = Progress { text: format!("step {at}"), percent };
+        let written = progress.clone();
+        write(store, move |tx| tx.put_progress(RUN, &written, second(at))).await;
+        let found = read(store, |snapshot| snapshot.progress_of(RUN)).await;
+        assert_eq!(found, Some((progress, second(at))));
+    }
+}
+
+/// What is reported is added up for each turn and unit, and stops at the largest number.
+pub async fn reported_usage_adds_up_by_turn_and_unit(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let usage = |unit: &str, thousandths| Usage { unit: unit.to_owned(), thousandths };
+    let reports = [(1, usage("usd", 2)), (1, usage("tokens", 7)), (1, usage("usd", 3)), (2, usage("usd", 9))];
+    write(store, move |tx| {
+        reports.iter().try_for_each(|(turn, report)| tx.add_usage(RUN, *turn, report))?;
+        tx.add_usage(RUN, 3, &Usage { unit: "usd".to_owned(), thousandths: i64::MAX - 1 })?;
+        tx.add_usage(RUN, 3, &Usage { unit: "usd".to_owned(), thousandths: 5 })
+    })
+    .await;
+    let of = async |turn| read(store, move |snapshot| snapshot.usage_of(RUN, turn)).await;
+    assert_eq!(of(1).await, [usage("tokens", 7), usage("usd", 5)]);
+    assert_eq!(of(2).await, [usage("usd", 9)]);
+    assert_eq!(of(3).await, [usage("usd", i64::MAX)]);
+    assert!(of(4).await.is_empty());
+}
+
+/// Acknowledged Events stand in the order of acceptance, each once.
+pub async fn acknowledgements_stand_once_in_acceptance_order(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let event = EventId::from_number;
+    write(store, move |tx| {
+        for (sequence, id) in [(30, 3), (10, 9), (30, 3)] {
+            tx.put_acknowledgement(RUN, Sequence::from_number(sequence), event(id))?;
+        }
+        tx.put_acknowledgement(ExecutionId::from_number(2), Sequence::from_number(20), event(5))
+    })
+    .await;
+    assert_eq!(read(store, |snapshot| snapshot.acknowledged_by(RUN, 9)).await, [event(9), event(3)]);
+    assert_eq!(read(store, |snapshot| snapshot.acknowledged_by(RUN, 1)).await, [event(9)]);
+}
+
+/// A child leads to its parent, and a parent to its children, the newest first.
+pub async fn parents_and_children_are_found(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let belongs = |child: i64, parent: i64| Parentage {
+        child: WorkId::from_number(child),
+        parent: WorkId::from_number(parent),
+        execution: RUN,
+    };
+    write(store, move |tx| {
+        [belongs(2, 1), belongs(3, 1), belongs(4, 2)].iter().try_for_each(|one| tx.insert_parentage(one))
+    })
+    .await;
+    conflicts(store, move |tx| tx.insert_parentage(&belongs(2, 4))).await;
+    let parent = read(store, |snapshot| snapshot.parentage_of(WorkId::from_number(2))).await;
+    assert_eq!(parent, Some(belongs(2, 1)));
+    assert_eq!(read(store, |snapshot| snapshot.parentage_of(WorkId::from_number(1))).await, None);
+    let children = read(store, |snapshot| snapshot.children_of(WorkId::from_number(1), 9)).await;
+    assert_eq!(children, [belongs(3, 1), belongs(2, 1)]);
+}
