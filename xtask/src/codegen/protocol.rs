@@ -85,7 +85,7 @@ fn value(schema: &Value) -> String {
     }
     let (kind, or_null) = match &schema["type"] {
         Value::String(kind) => (kind.as_str(), ""),
-        Value::Array(kinds) => (kinds.iter().filter_map(Value::as_str).next().unwrap_or("any"), " or null"),
+        Value::Array(kinds) => (kinds.iter().find_map(Value::as_str).unwrap_or("any"), " or null"),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => ("any", ""),
     };
     let words = match kind {

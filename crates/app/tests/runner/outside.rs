@@ -49,6 +49,15 @@ fn bundled_process(name: &str) -> Arc<Process> {
     process(name, vec![BINARY.to_owned(), "extension-run".to_owned(), name.to_owned()])
 }
 
+fn entry_of(config: &Value) -> IngressEntry {
+    IngressEntry {
+        name: "entry".parse().unwrap(),
+        scope: "main".parse().unwrap(),
+        secret_names: vec!["signing".to_owned()],
+        config: config.clone(),
+    }
+}
+
 /// An extension, compiled in or as a process, with what the suite asks it.
 struct Subject {
     name: &'static str,
@@ -58,15 +67,6 @@ struct Subject {
 }
 
 impl Subject {
-    fn entry_of(&self, config: &Value) -> IngressEntry {
-        IngressEntry {
-            name: "entry".parse().unwrap(),
-            scope: "main".parse().unwrap(),
-            secret_names: vec!["signing".to_owned()],
-            config: config.clone(),
-        }
-    }
-
     const fn config(&self, sample: Sample) -> &Value {
         match sample {
             Sample::Right => &self.right,
@@ -216,7 +216,7 @@ impl IngressDriver for Subject {
     }
 
     async fn check(&self, sample: Sample) -> Result<(), Vec<ConfigProblem>> {
-        let entry = self.entry_of(self.config(sample));
+        let entry = entry_of(self.config(sample));
         match &self.process {
             Some(process) => problems(process.check_entry(self.name, &entry).await),
             None => self.ingress().prepare(&entry).map(drop),
@@ -224,7 +224,7 @@ impl IngressDriver for Subject {
     }
 
     fn entry(&self) -> IngressEntry {
-        self.entry_of(&self.right)
+        entry_of(&self.right)
     }
 
     fn request(&self) -> HttpDelivery {

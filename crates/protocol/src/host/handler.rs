@@ -107,6 +107,7 @@ impl Route {
                 HandlerError {
                     code: word.unwrap_or_else(|| Code::known("not_decided")),
                     reason: body.message,
+                    is_final: data.is_final,
                 }
             }
             // What it took when it was applied it does not know or take now: a matter of the extension, not the Event.
