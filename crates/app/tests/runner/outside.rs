@@ -154,7 +154,7 @@ impl HandlerDriver for Subject {
             ];
         }
         // As long as a payload gets, with every letter that JSON escapes.
-        let long = json!({ "n": 7, "text": "\"\\\n\u{e9}".repeat(1 << 17) }).to_string();
+        let long = json!({ "n": 7, "text": "\"\\\n\u{e9}".repeat((1 << 17) - 64) }).to_string();
         let keyed = || attach(key("jobs", "7"), "job.work");
         vec![
             (event("ci", "build.done", None, "{\n \"n\": 7 }"), keyed()),
@@ -193,7 +193,12 @@ const SECRET: &str = "a secret of the tests";
 const SIGNATURE: &str = "sha256=5ed2a861d08df391acdb158dd9ebe98cf9af64a18a44c44e1b1b0013d01d98be";
 
 /// What the `github` entry makes of [`BODY`] as a push.
-const FACTS: &str = "";
+const FACTS: &str = concat!(
+    r#"{"kind":"github.delivery.v1","event":"push","action":"done","repository":null,"ref":null,"#,
+    r#""before":null,"after":null,"conclusion":null,"files":[],"files_complete":false,"commits":0,"#,
+    r#""created":false,"deleted":false,"forced":false,"tag":null,"label":null,"fork":false,"#,
+    r#""sender":null,"installation":null,"subject":null}"#,
+);
 
 /// One secret that can be read, or none.
 #[derive(Debug)]

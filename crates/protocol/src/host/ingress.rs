@@ -56,11 +56,11 @@ impl Ingress for Outside {
         let namespace = namespace(entry)?;
         Ok(Box::new(Entry {
             process: Arc::clone(&self.process),
-            entry_type: self.entry_type.clone(),
+            kind: self.entry_type.clone(),
             path_prefix: self.path_prefix.clone(),
             namespace,
             known: Mutex::new(recall(&self.process.entries, &self.entry_type, &entry.config)),
-            entry: entry.clone(),
+            declared: entry.clone(),
             handle: self.process.handle(),
             prepared: tokio::sync::Mutex::new(0),
         }))
@@ -70,10 +70,10 @@ impl Ingress for Outside {
 #[derive(Debug)]
 struct Entry {
     process: Arc<Process>,
-    entry_type: String,
+    kind: String,
     path_prefix: String,
     namespace: SourceName,
-    entry: IngressEntry,
+    declared: IngressEntry,
     handle: String,
     /// What the process said about it last; none before it ever has.
     known: Mutex<Option<PrepareEntryResult>>,
@@ -90,7 +90,7 @@ impl Entry {
     async fn prepare(&self, connection: &Connection) -> Result<(), CallError> {
         let mut prepared = self.prepared.lock().await;
         if *prepared != connection.start {
-            let asked = self.process.prepare_entry(connection, &self.handle, &self.entry_type, &self.entry);
+            let asked = self.process.prepare_entry(connection, &self.handle, &self.kind, &self.declared);
             *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked.await?);
             *prepared = connection.start;
         }
@@ -106,7 +106,7 @@ impl Entry {
         let connection = &ready.connection;
         self.prepare(connection).await.map_err(|error| self.refusal(&error))?;
         let mut params = convert::receiving(&self.handle, request);
-        for name in &self.entry.secret_names {
+        for name in &self.declared.secret_names {
             let (value, problem) = match secrets.resolve(name).await {
                 Ok(secret) => (Some(secret.expose().to_owned()), None),
                 Err(error) => (None, Some(error.reason)),

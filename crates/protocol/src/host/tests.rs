@@ -285,6 +285,7 @@ async fn a_process_that_hangs_is_ended_at_the_deadline_and_holds() {
     let asked_at = Instant::now();
     is_held(route.decide(&event("x")).await, "did not answer `handler.decide` within 10 s");
     assert_eq!(asked_at.elapsed(), CALL_WITHIN);
+    assert!(ends(&process).await.contains("within 10 s"));
     answers(&process).await;
     assert!(route.decide(&event("x")).await.unwrap().is_some());
 }
