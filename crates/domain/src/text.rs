@@ -180,6 +180,10 @@ text_type!(
     SubscriptionId, "a subscription id", 200
 );
 text_type!(
+    /// A run's own name for one report of what it uses; with the run it is the identity of that report.
+    ReportId, "a report id", 200
+);
+text_type!(
     /// The name of a scope.
     ScopeName, "a scope name", 128, name
 );

@@ -92,6 +92,13 @@ pub trait Executor: fmt::Debug + Send + Sync {
         self.stop(segment)
     }
 
+    /// Tells a segment that runs something that it may act on. It is no Event and no input: nothing asks whether it
+    /// was read, and it is not told again. An executor without a way to tell it does nothing.
+    fn notify(&self, segment: Segment, notice: Notice) -> BoxFuture<'_, ()> {
+        drop((segment, notice));
+        Box::pin(async {})
+    }
+
     /// The Events that a segment, which has ended without a result of its own, proves to have taken in besides
     /// those it was started with.
     fn proof(&self, segment: Segment) -> BoxFuture<'_, Vec<EventId>> {
@@ -172,6 +179,15 @@ pub struct Injection {
     pub segment: Segment,
     /// The Event, with its body unless that is gone.
     pub input: InputView,
+}
+
+/// Something that a segment which runs may act on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// A stable word: `budget_warning`.
+    pub code: &'static str,
+    /// In words, for people and agents.
+    pub text: String,
 }
 
 /// What became of an Event that was offered to a segment.

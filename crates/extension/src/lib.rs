@@ -31,7 +31,7 @@ pub mod executor;
 pub mod gate;
 
 pub use executor::{
-    AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, PinError, Recovery,
+    AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, Notice, PinError, Recovery,
     ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
 pub use gate::{StartDecision, StartGate, StartSettlement, StartView};

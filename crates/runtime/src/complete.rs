@@ -12,7 +12,7 @@ use domain::id::{EventId, ExecutionId, Incarnation, Sequence, TimerId, WaitId};
 use domain::lease::Fenced;
 use domain::outcome::{Ending, Outcome, Settlement, TurnResult};
 use domain::retry::Eligibility;
-use domain::store::{StoreError, Tx};
+use domain::store::{Priority, StoreError, Tx};
 use domain::text::ScopeName;
 use domain::timer::{Timer, TimerKind};
 use domain::work::{Queue, Work};
@@ -20,9 +20,10 @@ use tokio::sync::mpsc;
 
 use crate::alias::Endings;
 use crate::announce;
-use crate::budget;
+use crate::budget::{self, Use};
 use crate::execute::Report;
 use crate::generation::ActiveGeneration;
+use crate::meter;
 use crate::node::Runtime;
 use crate::park;
 use crate::route::reopen::lanes_of;
@@ -163,35 +164,31 @@ impl Complete {
             };
             (0..count).map(one).collect()
         });
-        let active = runtime.generations().active();
-        let crossings = runtime.propose_events(reports.len() * active.crossings_max());
         let me = runtime.store().incarnation();
-        let own = runtime.clone();
-        runtime
-            .store()
-            .transact("complete", move |tx| {
-                let mut step = Step {
-                    active: &active,
-                    runtime: &own,
-                    me,
-                    crossings: budget::Proposed::new(&crossings),
-                    freed: BTreeMap::new(),
-                    endings: Endings::default(),
-                    done: Completed::default(),
-                };
-                let mut proposed = proposed.iter().copied();
-                for execution in &*waiting {
-                    step.settle_stored(tx, execution, proposed.next().expect("one id for each"))?;
-                }
-                for report in &*reports {
-                    step.report(tx, report, proposed.next().expect("one id for each"))?;
-                }
-                for (scope, freed) in &step.freed {
-                    step.done.ready |= schedule::room_freed(tx, scope, *freed)?;
-                }
-                Ok::<_, StoreError>(step.done)
-            })
-            .await
+        let (own, turns) = (runtime.clone(), reports.len());
+        let body = move |tx: &mut dyn Tx, active: &ActiveGeneration, crossings: &mut budget::Proposed<'_>| {
+            let mut step = Step {
+                active,
+                runtime: &own,
+                me,
+                crossings,
+                freed: BTreeMap::new(),
+                endings: Endings::default(),
+                done: Completed::default(),
+            };
+            let mut proposed = proposed.iter().copied();
+            for execution in &*waiting {
+                step.settle_stored(tx, execution, proposed.next().expect("one id for each"))?;
+            }
+            for report in &*reports {
+                step.report(tx, report, proposed.next().expect("one id for each"))?;
+            }
+            for (scope, freed) in &step.freed {
+                step.done.ready |= schedule::room_freed(tx, scope, *freed)?;
+            }
+            Ok::<_, StoreError>(step.done)
+        };
+        runtime.under_newest((Priority::Normal, "complete"), turns, body).await
     }
 
     /// The same in a transaction for each, so that one which cannot be settled keeps no other from it. Its
@@ -243,20 +240,20 @@ impl Complete {
 }
 
 /// One transaction of the stage.
-struct Step<'a> {
+struct Step<'a, 'p> {
     active: &'a ActiveGeneration,
     runtime: &'a Runtime,
     /// This life, for which recovery counts.
     me: Incarnation,
     /// Ids for Events about budgets.
-    crossings: budget::Proposed<'a>,
+    crossings: &'a mut budget::Proposed<'p>,
     /// How many attempts ended in each scope, whose room goes to those that wait for it.
     freed: BTreeMap<ScopeName, u32>,
     endings: Endings,
     done: Completed,
 }
 
-impl Step<'_> {
+impl Step<'_, '_> {
     fn report(&mut self, tx: &mut dyn Tx, report: &Report, proposed: Proposed) -> Result<(), StoreError> {
         let Some(read) = tx.execution(report.execution)? else {
             return Err(StoreError::Corrupt {
@@ -271,26 +268,27 @@ impl Step<'_> {
                 return Ok(());
             }
         };
-        let result = clipped(&report.result);
+        let mut result = clipped(&report.result);
+        let metered = meter::settled(tx, &read, &mut result)?;
         // Before anything else of the result: whatever looks at what is pending must not see what was taken in.
         proof(tx, &read, &result.consumed_inputs)?;
-        keep(tx, &read, result)?;
+        keep(tx, &read, result.clone())?;
         if let Some(found) = report.recovered {
             // False when no daemon has noted its start, and then nobody asks for the count.
             tx.count_recovered(self.me, found)?;
         }
-        self.charge(tx, &read, &report.result)?;
-        self.settle(tx, &read, recorded, &report.result, proposed)
+        self.charge(tx, &read, Use::Reported { usage: &result.usage, metered: &metered })?;
+        self.settle(tx, &read, recorded, &result, proposed)
     }
 
     /// Adds what a turn used to the ledgers, with the outcome and whatever it is.
-    fn charge(&mut self, tx: &mut dyn Tx, read: &Execution, result: &TurnResult) -> Result<(), StoreError> {
+    fn charge(&mut self, tx: &mut dyn Tx, read: &Execution, spent: Use<'_>) -> Result<(), StoreError> {
         if self.active.charged(&read.scope).is_empty() {
             return Ok(());
         }
         let Some(work) = tx.work(read.work)? else { return Ok(()) };
         let turn = (&work, read);
-        let charged = budget::charge(tx, self.active, turn, Some(&result.usage), &mut self.crossings)?;
+        let charged = budget::charge(tx, self.active, turn, spent, self.crossings)?;
         self.done.announced |= charged.announced;
         self.done.ready |= charged.ready;
         self.done.crossed += charged.crossed;

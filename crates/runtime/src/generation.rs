@@ -11,7 +11,7 @@ use domain::intent::Controls;
 use domain::retry::Policy;
 use domain::scope::Settings;
 use domain::scope::{Binding, EffectiveScope, Route};
-use domain::store::{GenerationRow, Store, StoreError};
+use domain::store::{GenerationRow, Store, StoreError, Tx};
 use domain::text::{BindingName, ExecutorName, ScopeName};
 use extension::PreparedRoute;
 use thiserror::Error;
@@ -225,6 +225,15 @@ impl Generations {
             self.activate(ActiveGeneration::prepare(row.number, scopes, &self.registry)?);
         }
         Ok(())
+    }
+
+    /// Whether another process has applied a generation that is not in force here yet.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(crate) fn is_behind(tx: &mut dyn Tx, active: &ActiveGeneration) -> Result<bool, StoreError> {
+        let newest = tx.current_generation_number()?;
+        Ok(newest.is_some_and(|newest| newest > active.number))
     }
 
     fn activate(&self, generation: ActiveGeneration) {

@@ -110,6 +110,8 @@ impl Stage for Schedule {
         if scheduled.held > 0 {
             // It may have been published that a budget is used up.
             runtime.hints().route.notify_one();
+            // And it may be looked at again when the window is over.
+            runtime.hints().wake.notify_one();
         }
         for claimed in scheduled.claimed {
             runtime.launch(claimed);
@@ -127,7 +129,7 @@ impl Schedule {
         let ids = works.len();
         let proposed: Vec<ExecutionId> =
             runtime.store().ids(|maker, now| (0..ids).map(|_| maker.execution(now)).collect());
-        let crossings = runtime.propose_events(if active.crossings_max() > 0 { ids } else { 0 });
+        let crossings = runtime.propose_events(if active.crossings_max() > 0 { 2 * ids } else { 0 });
         let owner = runtime.store().incarnation();
         let (gates, answers) = (runtime.registry().clone(), self.answers.clone());
         runtime
@@ -271,7 +273,7 @@ impl Step<'_> {
             Verdict::Held(hold) => return self.hold(tx, &work, hold),
         };
         if let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility {
-            let by = Resumption { winner: trigger.event, cause };
+            let by = Resumption { winner: trigger.event, cause, let_through: work.let_through };
             return self.resume(tx, &work, (parked, by), &reserved);
         }
         let Some(binding) = scope.bindings.get(&trigger.binding) else {
@@ -298,7 +300,7 @@ impl Step<'_> {
             controls: active.controls(&binding.executor),
             deadline_at: None,
             handle: None,
-            turn: Turn::first(cause),
+            turn: Turn { let_through: work.let_through, ..Turn::first(cause) },
             outcome: None,
             claimed_at: now,
             started_at: None,

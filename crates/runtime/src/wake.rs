@@ -22,6 +22,7 @@ use domain::timer::{Timer, TimerKind};
 use domain::work::Work;
 use serde::Serialize;
 
+use crate::budget;
 use crate::causal::{self, Derived};
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
@@ -161,6 +162,14 @@ fn fire(
                 Due::Behind => woken.behind += 1,
                 Due::Stale => woken.stale += 1,
             }
+            Ok(())
+        }
+        TimerKind::BudgetWindow => {
+            let Some(work) = tx.work(timer.work)? else { return Ok(()) };
+            // The next one, for another budget that holds it now, has the id of the one that is gone.
+            let lifted = budget::look_again(tx, active, &work, timer.id)?;
+            woken.fired += u64::from(lifted);
+            woken.stale += u64::from(!lifted);
             Ok(())
         }
     }

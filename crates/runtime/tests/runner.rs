@@ -21,6 +21,7 @@ mod runner {
     mod interrupt;
     mod inject;
     mod loops;
+    mod meter;
     mod orphan;
     mod own;
     mod pause;

@@ -154,6 +154,7 @@ macro_rules! for_each_store_case {
             held_works_are_listed
             ledgers_add_up_apart
             reservations_count_while_their_run_goes_on
+            reports_of_use_count_once_while_their_run_goes_on
             recent_use_is_kept_by_kind_and_unit
             record_is_replaced_under_its_key
             records_are_listed_by_their_keys

@@ -66,7 +66,12 @@ pub(super) fn last_start(world: &World) -> (ExecutionId, Vec<EventId>) {
     let calls = world.executor.calls();
     let mut starts = calls.into_iter().filter_map(|call| match call {
         Call::Run(id, inputs) | Call::Resume(id, _, inputs) => Some((id, inputs)),
-        Call::Recover(..) | Call::Observe(_) | Call::Inject(..) | Call::Interrupt(_) | Call::Stop(_) => None,
+        Call::Recover(..)
+        | Call::Observe(_)
+        | Call::Inject(..)
+        | Call::Interrupt(_)
+        | Call::Notice(..)
+        | Call::Stop(_) => None,
     });
     starts.next_back().expect("something was started")
 }

@@ -24,8 +24,8 @@ use domain::wait::{Registration, Wait};
 use domain::work::Work;
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, Executor, Handler, Injected, Injection,
-    Log, LogRequest, PinError, Recovery, ResumeRequest, RunError, RunRequest, Secret, SecretError, Segment,
-    StartGate, Stopped,
+    Log, LogRequest, Notice, PinError, Recovery, ResumeRequest, RunError, RunRequest, Secret, SecretError,
+    Segment, StartGate, Stopped,
 };
 use runtime::{
     AcceptError, ApplyError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
@@ -77,6 +77,7 @@ pub(super) enum Call {
     Observe(ExecutionId),
     Inject(ExecutionId, EventId),
     Interrupt(ExecutionId),
+    Notice(ExecutionId, String),
     Stop(ExecutionId),
 }
 
@@ -353,6 +354,12 @@ impl Executor for Double {
                 Taking::Panics => panic!("the test says so"),
             }
         })
+    }
+
+    fn notify(&self, segment: Segment, notice: Notice) -> BoxFuture<'_, ()> {
+        let mut state = self.state.lock().unwrap();
+        state.calls.push(Call::Notice(segment.execution, format!("{}: {}", notice.code, notice.text)));
+        Box::pin(async {})
     }
 
     fn proof(&self, segment: Segment) -> BoxFuture<'_, Vec<EventId>> {

@@ -45,6 +45,8 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
             used: Duration::from_micros(7),
             resumed_by: Some(EventId::from_number(62)),
             session: Handle::new(&b"\xff"[..]),
+            let_through: true,
+            reports: 3,
         },
         outcome: Some(Outcome::Failed),
         claimed_at: second(41),

@@ -20,7 +20,7 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
     let store = driver.store();
     let blocked = |blocker| Work { queue: Queue::Blocked(blocker), ..work(0) };
     let failed = ExecutionId::from_number(9);
-    let stopping = Eligibility::Stopping { interrupted: failed };
+    let stopping = Eligibility::Stopping { interrupted: failed, repeats: None };
     let (wait, event) = (WaitId::from_number(8), Sequence::from_number(6));
     let held = |because| {
         let reason = "it is “held”".to_owned();
@@ -57,6 +57,11 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         exhausted(Exhaustion::Budget),
         exhausted(Exhaustion::Causal),
         Work { eligibility: stopping, ..blocked(Blocker::Stopping(main_scope())) },
+        Work {
+            eligibility: Eligibility::Stopping { interrupted: failed, repeats: Some(event) },
+            hold: held(HoldReason::Budget),
+            ..blocked(Blocker::Held(main_scope()))
+        },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, ..work(0) },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, hold: hold(), ..work(0) },
         Work { eligibility: Eligibility::Woken { wait, event, resumes: None }, ..work(0) },
@@ -107,7 +112,11 @@ pub async fn exhausted_works_are_listed(driver: &impl StoreDriver) {
             queue: Queue::Idle,
             ..work(4)
         },
-        Work { eligibility: Eligibility::Stopping { interrupted: failed }, queue: Queue::Idle, ..work(5) },
+        Work {
+            eligibility: Eligibility::Stopping { interrupted: failed, repeats: None },
+            queue: Queue::Idle,
+            ..work(5)
+        },
     ];
     let list = written.clone();
     write(driver.store(), move |tx| list.iter().try_for_each(|work| tx.insert_work(work))).await;

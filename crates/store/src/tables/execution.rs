@@ -23,7 +23,7 @@ macro_rules! select {
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
             "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, turn, ",
             "cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, controls, ",
-            "interrupted_by FROM execution",
+            "interrupted_by, let_through, reports FROM execution",
             $rest
         )
     };
@@ -86,9 +86,9 @@ static INSERT: Sql = Sql::new(
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle,
         turn, cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, host,
-        controls, interrupted_by)
+        controls, interrupted_by, let_through, reports)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)
+        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -103,7 +103,8 @@ static UPDATE: Sql = Sql::new(
 static TURN: Sql = Sql::new(
     "change the turn of an Execution",
     "execution",
-    "UPDATE execution SET turn = $3, cause = $4, used = $5, resumed_by = $6, session = $7, host = $8
+    "UPDATE execution SET turn = $3, cause = $4, used = $5, resumed_by = $6, session = $7, host = $8,
+        let_through = $9, reports = $10
      WHERE id = $1 AND epoch = $2 AND state < 4",
 );
 // A renewal, the most frequent change of all: it touches one index.
@@ -129,7 +130,7 @@ static REPLACE_RESULT: Sql =
     Sql::new("replace a result", "turn_result", "UPDATE turn_result SET body = $2 WHERE execution = $1");
 
 fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
-    let execution = Execution {
+    let mut execution = Execution {
         id: ExecutionId::from_number(columns.int()?),
         work: WorkId::from_number(columns.int()?),
         scope: columns.text()?,
@@ -169,6 +170,8 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
                 None => None,
                 Some(bytes) => Some(Handle::new(bytes).ok_or_else(|| columns.corrupt("a session too long"))?),
             },
+            let_through: false,
+            reports: 0,
         },
         outcome: columns.maybe_word(code::outcome_of)?,
         claimed_at: columns.time()?,
@@ -178,6 +181,8 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
         controls: columns.word(code::controls_of)?,
         interrupted_by: columns.maybe_int()?.map(EventId::from_number),
     };
+    execution.turn.let_through = columns.flag()?;
+    execution.turn.reports = columns.int()?;
     execution.check();
     Ok(execution)
 }
@@ -338,6 +343,8 @@ impl ExecutionWrites for Transaction<'_> {
                 int(self.place.host),
                 int(code::controls(execution.controls)),
                 maybe_int(execution.interrupted_by.map(EventId::number)),
+                int(i64::from(execution.turn.let_through)),
+                int(execution.turn.reports),
             ],
             1,
         )?;
@@ -366,6 +373,8 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_int(turn.resumed_by.map(EventId::number)),
                 maybe_blob(turn.session.as_ref().map(Handle::as_bytes)),
                 int(self.place.host),
+                int(i64::from(turn.let_through)),
+                int(turn.reports),
             ];
             self.db.write(&TURN, &values, 1)?;
         }

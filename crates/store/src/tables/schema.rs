@@ -204,7 +204,8 @@ const FIRST: &[&str] = &[
         CHECK ((queue = 2) = (blocker IS NOT NULL)),
         CHECK ((eligibility IN (0, 3)) = (failed IS NULL)),
         CHECK ((eligibility = 1) = (retry_at IS NOT NULL)),
-        CHECK ((eligibility IN (2, 3)) = (next_trigger IS NOT NULL)),
+        CHECK (eligibility NOT IN (2, 3) OR next_trigger IS NOT NULL),
+        CHECK (eligibility IN (2, 3, 6) OR next_trigger IS NULL),
         CHECK ((state = 2 OR eligibility = 3) = (wait IS NOT NULL)),
         CHECK (resumes IS NULL OR eligibility = 3),
         CHECK ((hold IS NULL) = (held_at IS NULL) AND (hold IS NULL) = (hold_reason IS NULL))
@@ -283,6 +284,8 @@ const FIRST: &[&str] = &[
         host {int} NOT NULL,
         controls {int} NOT NULL CHECK (controls BETWEEN 0 AND 3),
         interrupted_by {int},
+        let_through {int} NOT NULL DEFAULT 0 CHECK (let_through IN (0, 1)),
+        reports {int} NOT NULL DEFAULT 0 CHECK (reports >= 0),
         CHECK ((lease_owner IS NULL) = (lease_until IS NULL)),
         CHECK (state <> 3 OR (lease_until IS NULL AND outcome IS NULL))
     ) {table}",
@@ -305,7 +308,7 @@ const FIRST: &[&str] = &[
     // Every row is to come: what fired or was disarmed is gone.
     "CREATE TABLE timer (
         id {int} PRIMARY KEY,
-        kind {int} NOT NULL CHECK (kind BETWEEN 0 AND 1),
+        kind {int} NOT NULL CHECK (kind BETWEEN 0 AND 2),
         scope {text} NOT NULL,
         work {int} NOT NULL,
         execution {int},
@@ -403,6 +406,19 @@ const FIRST: &[&str] = &[
         PRIMARY KEY (execution, unit)
     ) {clustered}",
     "CREATE INDEX reservation_unit ON reservation (unit, scope)",
+    // What turns that go on have reported of their use, by unit, and under which names they did. The names go with
+    // the turn; the amounts do when they are in its result, so what is left is of runs that go on or were stopped.
+    "CREATE TABLE metered (
+        execution {int} NOT NULL,
+        unit {text} NOT NULL,
+        amount {int} NOT NULL CHECK (amount >= 0),
+        PRIMARY KEY (execution, unit)
+    ) {clustered}",
+    "CREATE TABLE usage_report (
+        execution {int} NOT NULL,
+        report {text} NOT NULL,
+        PRIMARY KEY (execution, report)
+    ) {clustered}",
     // What the newest turns of a kind used, for the next one's estimate.
     "CREATE TABLE recent_use (
         kind {text} NOT NULL,
