@@ -13,7 +13,7 @@ use crate::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Sequence, Work
 use crate::intent::Controls;
 use crate::lease::{Fenced, Grant, Lease};
 use crate::outcome::Outcome;
-use crate::text::{BindingName, ExecutorName, ScopeName};
+use crate::text::{BindingName, CredentialName, ExecutorName, ScopeName};
 use crate::time::Timestamp;
 
 /// Where an Execution is in its life. Terminal states have no way out.
@@ -195,6 +195,8 @@ pub struct Execution {
     pub binding: BindingName,
     /// The executor of that binding.
     pub executor: ExecutorName,
+    /// What of an account its binding named, whose usage limit it may meet.
+    pub credential: Option<CredentialName>,
     /// The configuration it is pinned to.
     pub generation: Generation,
     /// What its active segments may take together.

@@ -69,6 +69,7 @@ pub(crate) fn execution() -> Execution {
         trigger: EventId::from_number(1),
         trigger_sequence: Sequence::FIRST,
         retry_of: None,
+        credential: None,
         binding: BindingName::known("shell"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,

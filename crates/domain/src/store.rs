@@ -22,6 +22,7 @@ pub mod access;
 pub mod alias;
 pub mod budget;
 pub mod config;
+pub mod credential;
 pub mod event;
 pub mod execution;
 pub mod feed;
@@ -39,6 +40,7 @@ pub use access::{AccessReads, AccessWrites, Session, Token};
 pub use alias::{AliasReads, AliasWrites};
 pub use budget::{BudgetReads, BudgetWrites};
 pub use config::{ConfigReads, ConfigWrites, GenerationRow};
+pub use credential::{CredentialReads, CredentialWrites};
 pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
 pub use feed::{FeedReads, FeedWrites};
@@ -63,6 +65,7 @@ pub trait Snapshot:
     + WaitReads
     + AliasReads
     + BudgetReads
+    + CredentialReads
     + KvReads
     + ConfigReads
     + PauseReads
@@ -87,6 +90,7 @@ pub trait Tx:
     + WaitWrites
     + AliasWrites
     + BudgetWrites
+    + CredentialWrites
     + KvWrites
     + ConfigWrites
     + PauseWrites

@@ -196,6 +196,10 @@ text_type!(
     BindingName, "a binding name", 128, name
 );
 text_type!(
+    /// What a binding calls the account that its executor uses, the same in every scope.
+    CredentialName, "a credential name", 128, name
+);
+text_type!(
     /// The name of an extension entry, unique within its scope.
     EntryName, "an extension entry name", 128, name
 );

@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 use crate::alias::Endings;
 use crate::announce;
 use crate::budget::{self, Use};
+use crate::credential;
 use crate::execute::Report;
 use crate::generation::ActiveGeneration;
 use crate::meter;
@@ -75,6 +76,8 @@ struct Completed {
     ready: bool,
     broken: bool,
     crossed: u64,
+    /// How many met the usage limit of their credential.
+    limited: u64,
 }
 
 impl Completed {
@@ -87,6 +90,7 @@ impl Completed {
         self.ready |= other.ready;
         self.broken |= other.broken;
         self.crossed += other.crossed;
+        self.limited += other.limited;
     }
 }
 
@@ -229,7 +233,8 @@ impl Complete {
             // Whoever reported has let go, and the lease of an attempt that goes on runs out.
             runtime.hints().recover.notify_one();
         }
-        if done.armed > 0 {
+        runtime.metrics().usage_limits.inc_by(done.limited);
+        if done.armed + done.limited > 0 {
             runtime.hints().wake.notify_one();
         }
         if done.ready {
@@ -276,6 +281,9 @@ impl Step<'_, '_> {
         if let Some(found) = report.recovered {
             // False when no daemon has noted its start, and then nobody asks for the count.
             tx.count_recovered(self.me, found)?;
+        }
+        if let Some(limit) = result.usage_limit {
+            self.done.limited += u64::from(credential::met(tx, &read, limit)?);
         }
         self.charge(tx, &read, Use::Reported { usage: &result.usage, metered: &metered })?;
         self.settle(tx, &read, recorded, &result, proposed)

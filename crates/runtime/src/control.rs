@@ -156,7 +156,10 @@ impl Runtime {
         let (blockers, paused) = self.store().read("reconsider", read).await?;
         for (blocker, count) in blockers.into_iter().filter(|(blocker, _count)| blocker.is_of_configuration())
         {
-            let room = self.room_for(&blocker, &paused);
+            let active = self.generations().active();
+            let concurrency =
+                |scope: &ScopeName| active.scope(scope).map(|active| active.scope.settings.concurrency);
+            let room = blocker.comes_back(concurrency, |scope| self.is_paused(scope, &paused));
             self.bring_back(&blocker, count.min(room)).await?;
         }
         self.lift_raised().await?;
@@ -219,31 +222,6 @@ impl Runtime {
             self.store().transact("reconsider", lift).await?;
         }
         Ok(())
-    }
-
-    fn room_for(&self, blocker: &Blocker, paused: &BTreeSet<ScopeName>) -> u32 {
-        match blocker {
-            Blocker::ScopeFull(scope) => {
-                let active = self.generations().active();
-                active.scope(scope).map_or(BATCH, |scope| scope.scope.settings.concurrency)
-            }
-            // They stay while their scope is paused, so that an apply walks no long list for nothing.
-            Blocker::ScopePaused(scope) if self.is_paused(scope, paused) => 0,
-            // One at a time.
-            Blocker::Concurrency(..) => 1,
-            // They all come back.
-            Blocker::ScopePaused(_)
-            | Blocker::ScopeDisabled(_)
-            | Blocker::Unconfigured(_)
-            | Blocker::Reserved(_)
-            | Blocker::ReservedOverall => u32::MAX,
-            // No configuration brings them back.
-            Blocker::Backoff(_)
-            | Blocker::Exhausted(_)
-            | Blocker::Held(_)
-            | Blocker::Stopping(_)
-            | Blocker::Asked(_) => 0,
-        }
     }
 }
 

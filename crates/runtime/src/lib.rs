@@ -33,6 +33,7 @@ pub mod replay;
 pub mod announce;
 pub mod budget;
 pub mod meter;
+mod credential;
 mod gate;
 mod causal;
 pub mod generation;

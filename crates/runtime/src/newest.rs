@@ -10,7 +10,6 @@ use domain::store::{Priority, StoreError, Tx};
 use crate::budget::Proposed;
 use crate::generation::{ActiveGeneration, Generations};
 use crate::node::Runtime;
-use crate::stage::Chain;
 
 /// How often a transaction begins again. A generation that cannot be used here must not keep runs from ending, and
 /// one that is applied every moment must not either.
@@ -50,10 +49,7 @@ impl Runtime {
                 return Ok(done);
             }
             again -= 1;
-            if let Err(error) = self.generations().load(self.store()).await {
-                tracing::warn!(error = %Chain(&error), "the newest generation cannot be used");
-                again = 0;
-            }
+            self.follow_generation().await?;
         }
     }
 }

@@ -24,6 +24,7 @@ use extension::StartGate;
 
 use crate::announce;
 use crate::budget::{self, Verdict};
+use crate::credential;
 use crate::execute::Claimed;
 use crate::gate::{self, Answers, Passage};
 use crate::generation::ActiveGeneration;
@@ -264,6 +265,14 @@ impl Step<'_> {
             return Ok(());
         }
         let (trigger, cause) = trigger_of(tx, &work)?;
+        let parked = parked_of(tx, &work)?;
+        let named = match &parked {
+            Some(run) => run.credential.as_ref(),
+            None => scope.bindings.get(&trigger.binding).and_then(|binding| binding.credential.as_ref()),
+        };
+        if let Some(used_up) = credential::blocker(tx, named)? {
+            return self.block(tx, &work, used_up);
+        }
         let reserved = match budget::admit(tx, active, scope, &work, &mut self.crossings)? {
             Verdict::Admitted(reserved) => reserved,
             Verdict::Deferred(blocker) => {
@@ -272,7 +281,7 @@ impl Step<'_> {
             }
             Verdict::Held(hold) => return self.hold(tx, &work, hold),
         };
-        if let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility {
+        if let Some(parked) = parked {
             let by = Resumption { winner: trigger.event, cause, let_through: work.let_through };
             return self.resume(tx, &work, (parked, by), &reserved);
         }
@@ -295,6 +304,7 @@ impl Step<'_> {
             retry_of: work.eligibility.failed(),
             binding: binding.name.clone(),
             executor: binding.executor.clone(),
+            credential: binding.credential.clone(),
             generation: active.number,
             timeout: binding.timeout(&scope.settings),
             controls: active.controls(&binding.executor),
@@ -322,17 +332,16 @@ impl Step<'_> {
         &mut self,
         tx: &mut dyn Tx,
         work: &Work,
-        (parked, by): (ExecutionId, Resumption),
+        (read, by): (Execution, Resumption),
         reserved: &BTreeMap<Unit, Amount>,
     ) -> Result<(), StoreError> {
         let corrupt = |reason: &str| StoreError::Corrupt { table: "work", reason: reason.to_owned() };
-        let read = tx.execution(parked)?.ok_or_else(|| corrupt("goes on with no run"))?;
         let next = read.clone().resume(self.owner, by, tx.now());
         let next = next.map_err(|_fenced| corrupt("goes on with a run that is not parked"))?;
         let (woken, _execution) = work.clone().resume().expect("a woken Work can go on");
         tx.update_execution(&next, &read)?;
         let last = tx.last_sequence();
-        tx.consume_batch(work.id, last, parked, next.turn.number)?;
+        tx.consume_batch(work.id, last, read.id, next.turn.number)?;
         tx.update_work(&woken, work)?;
         budget::reserve(tx, self.active, &next, reserved)?;
         self.started(work.clone(), next);
@@ -411,6 +420,15 @@ pub(crate) fn key_freed(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError
     match work.concurrency_blocker() {
         Some(blocker) => bring_back(tx, &blocker, 1),
         None => Ok(false),
+    }
+}
+
+/// The parked attempt that a Work goes on with; none where its next turn is a new attempt.
+fn parked_of(tx: &mut dyn Tx, work: &Work) -> Result<Option<Execution>, StoreError> {
+    let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility else { return Ok(None) };
+    match tx.execution(parked)? {
+        Some(run) => Ok(Some(run)),
+        None => Err(StoreError::Corrupt { table: "work", reason: "goes on with no run".to_owned() }),
     }
 }
 

@@ -16,6 +16,7 @@ mod runner {
     mod complete;
     mod control;
     mod crash;
+    mod credential;
     mod crowd;
     mod gate;
     mod interrupt;

@@ -14,6 +14,7 @@ mod access;
 mod alias;
 mod budget;
 mod config;
+mod credential;
 mod durability;
 mod event;
 mod execution;
@@ -37,6 +38,7 @@ pub use self::access::*;
 pub use self::alias::*;
 pub use self::budget::*;
 pub use self::config::*;
+pub use self::credential::*;
 pub use self::durability::*;
 pub use self::event::*;
 pub use self::execution::*;
@@ -156,6 +158,7 @@ macro_rules! for_each_store_case {
             reservations_count_while_their_run_goes_on
             reports_of_use_count_once_while_their_run_goes_on
             recent_use_is_kept_by_kind_and_unit
+            credential_holds_come_due_in_order
             record_is_replaced_under_its_key
             records_are_listed_by_their_keys
             no_generation_is_in_force_at_first

@@ -18,6 +18,7 @@ mod intent;
 mod wait;
 mod alias;
 mod budget;
+mod credential;
 mod kv;
 mod outline;
 mod config;

@@ -227,6 +227,10 @@ pub(crate) struct Binding {
     /// which is not tried again otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) retry: Option<Retry>,
+    /// What the account that its executor uses is called, such as `claude/team`. When a run says that its account is
+    /// used up, no run of any binding with the same credential starts until the reset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) credential: Option<String>,
     /// Environment variables, each with the name of the secret it holds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) secrets: BTreeMap<String, String>,

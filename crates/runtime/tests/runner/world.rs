@@ -419,6 +419,7 @@ pub(super) fn scope(policy: ActivePolicy, concurrency: u32) -> EffectiveScope {
         resource: None,
         timeout_seconds: None,
         inactivity_seconds: None,
+        credential: None,
         retry: None,
         secrets: BTreeMap::new(),
         declared_in: name.clone(),

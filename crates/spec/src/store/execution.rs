@@ -33,6 +33,7 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
         trigger: trigger.0,
         trigger_sequence: trigger.1,
         retry_of: Some(ExecutionId::from_number(88)),
+        credential: Some(domain::text::CredentialName::known("claude/team")),
         binding: BindingName::known("claude/main"),
         executor: ExecutorName::known("claude-code"),
         generation: Generation::from_number(3),
@@ -333,6 +334,7 @@ pub async fn turn_result_is_kept_once(driver: &impl StoreDriver) {
     assert_eq!(read(store, move |snapshot| snapshot.turn_result(id)).await, None);
     let full = TurnResult {
         retry_after_seconds: Some(90),
+        usage_limit: Some(domain::credential::UsageLimit { resets_in_seconds: Some(600) }),
         outcome: Outcome::Failed,
         summary: Some("it “failed”\n\u{202e}\t🦀 '\\".to_owned()),
         code: Some("exit_status".to_owned()),

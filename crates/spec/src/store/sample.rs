@@ -212,6 +212,7 @@ pub(super) fn execution(number: i64, work: &Work, trigger: &Event) -> Execution 
         trigger: trigger.id,
         trigger_sequence: trigger.sequence,
         retry_of: None,
+        credential: None,
         binding: BindingName::known("shell"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,

@@ -4,6 +4,7 @@ const FILES: [&str; 20] = [
     include_str!("alias.rs"),
     include_str!("budget.rs"),
     include_str!("config.rs"),
+    include_str!("credential.rs"),
     include_str!("durability.rs"),
     include_str!("event.rs"),
     include_str!("execution.rs"),

@@ -75,6 +75,7 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         Work { let_through: true, ..work(0) },
         blocked(Blocker::Reserved(main_scope())),
         blocked(Blocker::ReservedOverall),
+        blocked(Blocker::Credential(domain::text::CredentialName::known("claude/team"))),
         ended(&work(0), WorkState::Completed),
         ended(&work(0), WorkState::Failed),
         ended(&work(0), WorkState::Cancelled),

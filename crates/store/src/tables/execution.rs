@@ -8,13 +8,15 @@ use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, 
 use domain::lease::Lease;
 use domain::outcome::TurnResult;
 use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, StoreError, Stranded};
-use domain::text::ScopeName;
+use domain::text::{CredentialName, ScopeName};
 use domain::time::Timestamp;
 
 use super::code;
 use super::list::List;
 use super::outline;
-use crate::db::{self, Columns, Sql, Value, blob, int, limit, maybe_blob, maybe_int, maybe_time, text, time};
+use crate::db::{
+    self, Columns, Sql, Value, blob, int, limit, maybe_blob, maybe_int, maybe_text, maybe_time, text, time,
+};
 use crate::tx::Transaction;
 
 macro_rules! select {
@@ -23,7 +25,7 @@ macro_rules! select {
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
             "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, turn, ",
             "cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, controls, ",
-            "interrupted_by, let_through, reports FROM execution",
+            "interrupted_by, let_through, reports, credential FROM execution",
             $rest
         )
     };
@@ -86,9 +88,9 @@ static INSERT: Sql = Sql::new(
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle,
         turn, cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, host,
-        controls, interrupted_by, let_through, reports)
+        controls, interrupted_by, let_through, reports, credential)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)
+        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -173,6 +175,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
             let_through: false,
             reports: 0,
         },
+        credential: None,
         outcome: columns.maybe_word(code::outcome_of)?,
         claimed_at: columns.time()?,
         started_at: columns.maybe_time()?,
@@ -183,6 +186,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
     };
     execution.turn.let_through = columns.flag()?;
     execution.turn.reports = columns.int()?;
+    execution.credential = columns.maybe_text()?;
     execution.check();
     Ok(execution)
 }
@@ -345,6 +349,7 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_int(execution.interrupted_by.map(EventId::number)),
                 int(i64::from(execution.turn.let_through)),
                 int(execution.turn.reports),
+                maybe_text(execution.credential.as_ref().map(CredentialName::as_str)),
             ],
             1,
         )?;

@@ -286,6 +286,7 @@ const FIRST: &[&str] = &[
         interrupted_by {int},
         let_through {int} NOT NULL DEFAULT 0 CHECK (let_through IN (0, 1)),
         reports {int} NOT NULL DEFAULT 0 CHECK (reports >= 0),
+        credential {text},
         CHECK ((lease_owner IS NULL) = (lease_until IS NULL)),
         CHECK (state <> 3 OR (lease_until IS NULL AND outcome IS NULL))
     ) {table}",
@@ -426,6 +427,14 @@ const FIRST: &[&str] = &[
         amounts {text} NOT NULL,
         PRIMARY KEY (kind, unit)
     ) {clustered}",
+    // The credentials whose usage limit was met, until everybody who waited for it is back. Rows are few.
+    "CREATE TABLE credential_hold (
+        credential {text} PRIMARY KEY,
+        until {int} NOT NULL,
+        since {int} NOT NULL,
+        reported_by {int} NOT NULL
+    ) {clustered}",
+    "CREATE INDEX credential_hold_until ON credential_hold (until, credential)",
     "CREATE TABLE kv (
         namespace {text} NOT NULL,
         key {text} NOT NULL,

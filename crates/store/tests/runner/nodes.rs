@@ -322,6 +322,7 @@ fn execution(number: i64, until: Timestamp) -> Execution {
         trigger: EventId::from_number(number),
         trigger_sequence: Sequence::FIRST,
         retry_of: None,
+        credential: None,
         binding: BindingName::known("job"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,
