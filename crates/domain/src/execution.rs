@@ -13,6 +13,7 @@ use crate::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Sequence, Work
 use crate::intent::Controls;
 use crate::lease::{Fenced, Grant, Lease};
 use crate::outcome::Outcome;
+use crate::retention::Content;
 use crate::text::{BindingName, CredentialName, ExecutorName, ScopeName};
 use crate::time::Timestamp;
 
@@ -222,6 +223,8 @@ pub struct Execution {
     pub unstopped: bool,
     /// The Event whose interruption ended it.
     pub interrupted_by: Option<EventId>,
+    /// What has become of what it was given and left behind.
+    pub content: Content,
 }
 
 /// Why an Execution cannot be recovered now.
@@ -490,6 +493,10 @@ impl Execution {
         }
         assert!(self.turn.number >= 1 && self.turn.reports >= 0, "{id}: turns count from one");
         assert_eq!(self.turn.number > 1, self.turn.resumed_by.is_some(), "{id}: a wake begins a later turn");
+        assert!(
+            self.content == Content::Kept || self.state.is_terminal(),
+            "{id}: only what ended loses content"
+        );
         assert!(!self.unstopped || self.state.is_terminal(), "{id}: only what ended can be left unstopped");
         assert!(!self.recovering || self.lease.is_some(), "{id}: recovery holds a lease");
         let interrupted = self.interrupted_by.is_some();

@@ -70,6 +70,7 @@ pub(crate) fn execution() -> Execution {
         trigger_sequence: Sequence::FIRST,
         retry_of: None,
         credential: None,
+        content: crate::retention::Content::Kept,
         binding: BindingName::known("shell"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,

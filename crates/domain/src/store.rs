@@ -29,6 +29,7 @@ pub mod feed;
 pub mod intent;
 pub mod kv;
 pub mod pause;
+pub mod retention;
 pub mod route;
 pub mod start;
 pub mod succession;
@@ -47,6 +48,7 @@ pub use feed::{FeedReads, FeedWrites};
 pub use intent::{IntentReads, IntentWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
 pub use pause::{InForce, PauseReads, PauseWrites};
+pub use retention::{RetentionReads, RetentionWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
 pub use succession::{SuccessionReads, SuccessionWrites};
@@ -66,6 +68,7 @@ pub trait Snapshot:
     + AliasReads
     + BudgetReads
     + CredentialReads
+    + RetentionReads
     + KvReads
     + ConfigReads
     + PauseReads
@@ -91,6 +94,7 @@ pub trait Tx:
     + AliasWrites
     + BudgetWrites
     + CredentialWrites
+    + RetentionWrites
     + KvWrites
     + ConfigWrites
     + PauseWrites

@@ -106,6 +106,16 @@ pub trait Executor: fmt::Debug + Send + Sync {
         Box::pin(async { Vec::new() })
     }
 
+    /// Removes everything that it has of an attempt, which has ended: output, artifacts, directories. It may be called
+    /// again, and for one that it has nothing of.
+    ///
+    /// # Errors
+    /// Why it could not, in words; it is tried again.
+    fn release(&self, execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
+        let _unused = execution;
+        Box::pin(async { Ok(()) })
+    }
+
     /// Reads from a segment's output.
     fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>>;
 

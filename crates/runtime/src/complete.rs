@@ -240,6 +240,9 @@ impl Complete {
         if done.ready {
             runtime.hints().schedule.notify_one();
         }
+        if !done.ended.is_empty() {
+            runtime.hints().retain.notify_one();
+        }
         runtime.hints().committed();
     }
 }

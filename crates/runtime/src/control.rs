@@ -31,6 +31,7 @@ use crate::meter;
 use crate::node::Runtime;
 use crate::order;
 use crate::pause;
+use crate::retain;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain};
 use crate::wake::{self, fact};
@@ -91,6 +92,7 @@ impl Runtime {
         self.hints().stop.notify_one();
         // A budget may have been crossed.
         self.hints().route.notify_one();
+        self.hints().retain.notify_one();
         self.hints().committed();
         Ok(Cancelled { execution: cancelled })
     }
@@ -178,6 +180,7 @@ impl Runtime {
         self.hints().route.notify_one();
         self.hints().schedule.notify_one();
         self.hints().wake.notify_one();
+        self.hints().retain.notify_one();
         self.hints().committed();
         Ok(())
     }
@@ -261,6 +264,7 @@ fn cancel(
         budget::offer(tx, active, &work.scope)?;
     }
     schedule::key_freed(tx, &next)?;
+    retain::cancelled(tx, active, &next)?;
     Ok(ended)
 }
 

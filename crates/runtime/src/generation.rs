@@ -8,6 +8,7 @@ use domain::budget::{Budget, Per};
 use domain::causal::Bounds;
 use domain::id::Generation;
 use domain::intent::Controls;
+use domain::retention::Keeping;
 use domain::retry::Policy;
 use domain::scope::Settings;
 use domain::scope::{Binding, EffectiveScope, Route};
@@ -155,6 +156,13 @@ impl ActiveGeneration {
     /// Whether any handler wants to see the Work that an Event is about.
     pub(crate) fn shows_work(&self) -> bool {
         self.scopes.values().flat_map(|scope| &scope.routes).any(|route| !route.prepared.ignores_work())
+    }
+
+    /// What each scope keeps of runs.
+    pub(crate) fn kept(&self) -> BTreeMap<ScopeName, Keeping> {
+        let kept =
+            self.scopes.iter().map(|(name, active)| (name.clone(), Keeping::from(&active.scope.settings)));
+        kept.collect()
     }
 
     /// The scope of that name.

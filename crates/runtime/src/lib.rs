@@ -26,6 +26,7 @@ pub mod park;
 pub mod wake;
 pub mod alias;
 pub mod recover;
+pub mod retain;
 pub mod control;
 pub mod order;
 pub mod pause;

@@ -15,6 +15,7 @@ use domain::input::Input;
 use domain::lease::{Grant, Lease};
 use domain::ownership::Tenure;
 use domain::pause::paused_by;
+use domain::retention::Content;
 use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
@@ -317,6 +318,7 @@ impl Step<'_> {
             ended_at: None,
             unstopped: false,
             interrupted_by: None,
+            content: Content::Kept,
         };
         tx.insert_execution(&claimed)?;
         let last = tx.last_sequence();

@@ -36,6 +36,7 @@ mod runner {
     mod woken;
     mod recover;
     mod replay;
+    mod retain;
     mod retry;
     mod route;
     mod specification;

@@ -24,6 +24,7 @@ mod kv;
 mod listing;
 mod ownership;
 mod pause;
+mod retention;
 mod route;
 mod sample;
 mod start;
@@ -48,6 +49,7 @@ pub use self::kv::*;
 pub use self::listing::*;
 pub use self::ownership::*;
 pub use self::pause::*;
+pub use self::retention::*;
 pub use self::route::*;
 pub use self::start::*;
 pub use self::succession::*;
@@ -159,6 +161,9 @@ macro_rules! for_each_store_case {
             reports_of_use_count_once_while_their_run_goes_on
             recent_use_is_kept_by_kind_and_unit
             credential_holds_come_due_in_order
+            ended_executions_are_followed_in_order
+            content_is_released_once
+            what_is_kept_of_a_work_comes_due_in_order
             record_is_replaced_under_its_key
             records_are_listed_by_their_keys
             no_generation_is_in_force_at_first

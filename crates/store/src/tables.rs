@@ -23,6 +23,7 @@ mod kv;
 mod outline;
 mod config;
 mod pause;
+mod retention;
 mod succession;
 mod access;
 mod feed;

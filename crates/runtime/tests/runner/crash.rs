@@ -53,6 +53,7 @@ fn begun(executor: &Double) -> BTreeMap<ExecutionId, i64> {
             | Call::Inject(..)
             | Call::Interrupt(_)
             | Call::Notice(..)
+            | Call::Release(_)
             | Call::Stop(_) => {}
         }
     }

@@ -71,6 +71,7 @@ pub(super) fn last_start(world: &World) -> (ExecutionId, Vec<EventId>) {
         | Call::Inject(..)
         | Call::Interrupt(_)
         | Call::Notice(..)
+        | Call::Release(_)
         | Call::Stop(_) => None,
     });
     starts.next_back().expect("something was started")

@@ -78,6 +78,7 @@ pub(super) enum Call {
     Inject(ExecutionId, EventId),
     Interrupt(ExecutionId),
     Notice(ExecutionId, String),
+    Release(ExecutionId),
     Stop(ExecutionId),
 }
 
@@ -108,6 +109,7 @@ struct DoubleState {
     held_answers: Vec<oneshot::Sender<()>>,
     proofs: BTreeMap<ExecutionId, Vec<EventId>>,
     resumes: bool,
+    keeps_content: bool,
 }
 
 /// How a run is to go wrong before it begins.
@@ -223,6 +225,11 @@ impl Double {
     /// How many bytes every run has written.
     pub(super) fn write(&self, bytes: u64) {
         self.state.lock().unwrap().written = bytes;
+    }
+
+    /// Makes it unable to remove what it has of a run.
+    pub(super) fn cannot_release(&self, cannot: bool) {
+        self.state.lock().unwrap().keeps_content = cannot;
     }
 
     /// Lets attempts go on from their Waits, or has the next attempt do it.
@@ -354,6 +361,13 @@ impl Executor for Double {
                 Taking::Panics => panic!("the test says so"),
             }
         })
+    }
+
+    fn release(&self, execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
+        let mut state = self.state.lock().unwrap();
+        state.calls.push(Call::Release(execution));
+        let kept = state.keeps_content;
+        Box::pin(async move { if kept { Err("the test says so".to_owned()) } else { Ok(()) } })
     }
 
     fn notify(&self, segment: Segment, notice: Notice) -> BoxFuture<'_, ()> {

@@ -33,6 +33,7 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
         trigger: trigger.0,
         trigger_sequence: trigger.1,
         retry_of: Some(ExecutionId::from_number(88)),
+        content: domain::retention::Content::Kept,
         credential: Some(domain::text::CredentialName::known("claude/team")),
         binding: BindingName::known("claude/main"),
         executor: ExecutorName::known("claude-code"),

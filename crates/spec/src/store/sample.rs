@@ -213,6 +213,7 @@ pub(super) fn execution(number: i64, work: &Work, trigger: &Event) -> Execution 
         trigger_sequence: trigger.sequence,
         retry_of: None,
         credential: None,
+        content: domain::retention::Content::Kept,
         binding: BindingName::known("shell"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,

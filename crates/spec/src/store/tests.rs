@@ -1,5 +1,5 @@
 /// Every file of cases.
-const FILES: [&str; 20] = [
+const FILES: [&str; 22] = [
     include_str!("access.rs"),
     include_str!("alias.rs"),
     include_str!("budget.rs"),
@@ -14,6 +14,7 @@ const FILES: [&str; 20] = [
     include_str!("listing.rs"),
     include_str!("ownership.rs"),
     include_str!("pause.rs"),
+    include_str!("retention.rs"),
     include_str!("route.rs"),
     include_str!("start.rs"),
     include_str!("succession.rs"),

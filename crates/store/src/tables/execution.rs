@@ -7,6 +7,7 @@ use domain::feed::Change;
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
 use domain::lease::Lease;
 use domain::outcome::TurnResult;
+use domain::retention::Content;
 use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, StoreError, Stranded};
 use domain::text::{CredentialName, ScopeName};
 use domain::time::Timestamp;
@@ -25,7 +26,7 @@ macro_rules! select {
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
             "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, turn, ",
             "cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, controls, ",
-            "interrupted_by, let_through, reports, credential FROM execution",
+            "interrupted_by, let_through, reports, credential, content FROM execution",
             $rest
         )
     };
@@ -76,6 +77,11 @@ static UNSTOPPED: Sql = Sql::new(
     "find Executions to stop",
     "execution",
     select!(" WHERE host = $1 AND unstopped = 1 AND id > $2 ORDER BY id LIMIT $3"),
+);
+static RELEASING: Sql = Sql::new(
+    "find content to remove",
+    "execution",
+    select!(" WHERE host = $1 AND content = 1 AND id > $2 ORDER BY id LIMIT $3"),
 );
 static ENDED_SINCE: Sql = Sql::new(
     "find Executions that ended lately",
@@ -176,6 +182,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
             reports: 0,
         },
         credential: None,
+        content: Content::Kept,
         outcome: columns.maybe_word(code::outcome_of)?,
         claimed_at: columns.time()?,
         started_at: columns.maybe_time()?,
@@ -187,6 +194,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
     execution.turn.let_through = columns.flag()?;
     execution.turn.reports = columns.int()?;
     execution.credential = columns.maybe_text()?;
+    execution.content = columns.word(code::content_of)?;
     execution.check();
     Ok(execution)
 }
@@ -206,6 +214,15 @@ fn only_renewed(execution: &Execution, read: &Execution) -> bool {
         && execution.ended_at == read.ended_at
         && execution.unstopped == read.unstopped
         && execution.interrupted_by == read.interrupted_by
+}
+
+/// Executions of this host whose content is on its way out.
+pub(super) fn releasing(
+    tx: &mut Transaction<'_>,
+    after: Option<ExecutionId>,
+    rows: u32,
+) -> Result<Vec<Execution>, StoreError> {
+    tx.db.many(&RELEASING, &[int(tx.place.host), behind(after), limit(rows)], decode)
 }
 
 /// Where a list begins: behind an id, or before them all.
@@ -429,7 +446,9 @@ impl ExecutionWrites for Transaction<'_> {
 mod tests {
     use domain::store::ExecutionFilter;
 
-    use super::{COUNT_LIVE, ENDED_SINCE, EXPIRED, NEXT_EXPIRY, STRANDED, UNSETTLED, UNSTOPPED, narrowed};
+    use super::{
+        COUNT_LIVE, ENDED_SINCE, EXPIRED, NEXT_EXPIRY, RELEASING, STRANDED, UNSETTLED, UNSTOPPED, narrowed,
+    };
     use crate::tables::plan::{assert_text_uses, assert_uses};
 
     #[test]
@@ -440,6 +459,7 @@ mod tests {
         assert_uses(&STRANDED, "execution_lease");
         assert_uses(&UNSETTLED, "execution_unsettled");
         assert_uses(&UNSTOPPED, "execution_unstopped");
+        assert_uses(&RELEASING, "execution_releasing");
         assert_uses(&ENDED_SINCE, "execution_ended");
     }
 

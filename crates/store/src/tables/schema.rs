@@ -287,6 +287,7 @@ const FIRST: &[&str] = &[
         let_through {int} NOT NULL DEFAULT 0 CHECK (let_through IN (0, 1)),
         reports {int} NOT NULL DEFAULT 0 CHECK (reports >= 0),
         credential {text},
+        content {int} NOT NULL DEFAULT 0 CHECK (content BETWEEN 0 AND 2),
         CHECK ((lease_owner IS NULL) = (lease_until IS NULL)),
         CHECK (state <> 3 OR (lease_until IS NULL AND outcome IS NULL))
     ) {table}",
@@ -299,11 +300,21 @@ const FIRST: &[&str] = &[
     "CREATE INDEX execution_lease ON execution (host, lease_until, id) WHERE state < 3 AND outcome IS NULL",
     "CREATE INDEX execution_unsettled ON execution (id) WHERE state < 4 AND outcome IS NOT NULL",
     "CREATE INDEX execution_unstopped ON execution (host, id) WHERE unstopped = 1",
-    // What ended lately, for whoever draws it. A run that ended is written at its end, and once.
+    // Content that its host has yet to remove.
+    "CREATE INDEX execution_releasing ON execution (host, id) WHERE content = 1",
+    // What ended lately, for whoever draws it, and in its order for whoever releases content. A run that ended is written at its end, and once.
     "CREATE INDEX execution_ended ON execution (ended_at) WHERE ended_at IS NOT NULL",
     // The attempts of a Work, and the runs of a scope, newest first. Updates never touch them.
     "CREATE INDEX execution_work ON execution (work, id)",
     "CREATE INDEX execution_scope ON execution (scope, id)",
+    // How far the runs of a Work have lost their content: a row where any has, or is to at a time that is known.
+    "CREATE TABLE retention (
+        work {int} PRIMARY KEY,
+        released {int} NOT NULL CHECK (released >= 0),
+        run {int},
+        look_at {int}
+    ) {table}",
+    "CREATE INDEX retention_look ON retention (look_at, work) WHERE look_at IS NOT NULL",
     // Apart from the Execution, for it is the one record that is kept as JSON.
     "CREATE TABLE turn_result (execution {int} PRIMARY KEY, body {blob} NOT NULL) {table}",
     // Every row is to come: what fired or was disarmed is gone.
