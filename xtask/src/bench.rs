@@ -19,15 +19,18 @@ pub(crate) struct Arguments {
     /// Leave a component out
     #[arg(long, value_name = "COMPONENT", value_delimiter = ',')]
     without: Vec<Component>,
-    /// Write every figure to this file, as `{name, value, unit, limit, ratio, goal, ok}`
+    /// Write every figure to this file, as `{name, value, unit, limit, ratio, goal, ok, binds}`
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Run only these parts: accept, cycle, lone, http, shell, page, start, postgres
+    /// Run only these parts: accept, cycle, lone, wait, http, shell, page, start, postgres
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     only: Vec<String>,
     /// How long each rate is measured
     #[arg(long, value_name = "SECONDS", default_value_t = 4)]
     seconds: u64,
+    /// Print what a cycle says to the store, statement by statement
+    #[arg(long)]
+    statements: bool,
     /// Where the databases are made; it must be on a disk
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
@@ -47,6 +50,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     command.args(["--seconds", &arguments.seconds.to_string()]);
     for part in &arguments.only {
         command.args(["--only", part]);
+    }
+    if arguments.statements {
+        command.arg("--statements");
     }
     if let Some(json) = &arguments.json {
         // Cargo runs a benchmark in its package's folder.

@@ -63,7 +63,7 @@ const PARTS: &[Part] = &[
     Part { name: "readme", needs: &[Component::Curl], on_failure: OnFailure::GoOn, run: readme },
     Part {
         name: "drills",
-        needs: &[Component::Npm, Component::Mount],
+        needs: &[Component::Postgres, Component::Npm, Component::Mount],
         on_failure: OnFailure::GoOn,
         run: |session| drill::run(&drill::Arguments::whole(&session.without)),
     },
@@ -164,7 +164,10 @@ impl Session {
         }
         let server = needed.contains(&Component::Postgres).then(Server::start).transpose()?;
         if let Some(server) = &server {
+            let (tls, authority) = server.tls();
             variables.push((postgres::VARIABLE, server.url().to_owned()));
+            variables.push((postgres::TLS_VARIABLE, tls.to_owned()));
+            variables.push((postgres::CA_VARIABLE, authority.to_string_lossy().into_owned()));
         }
         let has_nextest = needed.contains(&Component::Nextest) && component::has_nextest();
         Ok(Self {
@@ -180,7 +183,13 @@ impl Session {
     fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = machine::cargo();
         // What a person has set for a server of their own must not reach tests of this run's.
-        for variable in [component::WITHOUT_VARIABLE, component::WEBHOOKS_VARIABLE, postgres::VARIABLE] {
+        for variable in [
+            component::WITHOUT_VARIABLE,
+            component::WEBHOOKS_VARIABLE,
+            postgres::VARIABLE,
+            postgres::TLS_VARIABLE,
+            postgres::CA_VARIABLE,
+        ] {
             command.env_remove(variable);
         }
         command.args(arguments).envs(self.variables.iter().map(|(name, value)| (name, value)));

@@ -86,6 +86,13 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+/// The present time of day, in microseconds since 1970, as the daemon's clock has it.
+#[expect(clippy::disallowed_methods, reason = "a due time of the daemon's is waited for from outside")]
+pub(crate) fn wall_micros() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
 /// Asks `done` again and again until it answers, or until the deadline passes (then `None`).
 pub(crate) fn until<T>(limit: Duration, done: impl FnMut() -> Option<T>) -> Option<T> {
     until_every(POLL_INTERVAL, limit, done)

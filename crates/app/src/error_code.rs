@@ -75,7 +75,7 @@ pub(crate) enum ErrorCode {
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 59] = [
+    pub(crate) const ALL: [Self; 60] = [
         Self::BadRequest,
         Self::UnsupportedSpecversion,
         Self::Unauthorized,

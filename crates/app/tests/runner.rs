@@ -18,4 +18,6 @@ mod runner {
     mod work;
     mod up;
     mod restart;
+    mod encrypted;
+    mod past;
 }

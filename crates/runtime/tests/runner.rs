@@ -17,6 +17,7 @@ mod runner {
     mod control;
     mod crash;
     mod credential;
+    mod crash_sequels;
     mod crowd;
     mod gate;
     mod interrupt;

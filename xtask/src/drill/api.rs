@@ -8,7 +8,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::http::{self, Endpoint, Request, Response};
-use super::site::check;
+use super::site::{SOON, Site, check};
+use super::time::{Moment, moment};
 use crate::error::Error;
 
 /// The namespace of keys that drills give.
@@ -113,6 +114,57 @@ impl Api {
         accepted(self.emit(event_type, delivery))
     }
 
+    /// Posts an Event for the Work of a key, which must be accepted. Returns its id.
+    pub(super) fn tell(&self, event_type: &str, delivery: &str, key: &str) -> Result<String, Error> {
+        let response = self.emit_with(event_type, delivery, key, &json!({}));
+        let response =
+            response.map_err(|error| Error::Drill(format!("a delivery got no answer: {error}")))?;
+        let answer: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+        let event = answer["event"].as_str().filter(|_event| is_accepted(&response)).map(str::to_owned);
+        event.ok_or_else(|| Error::Drill(format!("{delivery} was refused: {} {answer}", response.status)))
+    }
+
+    /// The Work with that key; `None` while there is none.
+    pub(super) fn work_of(&self, key: &str) -> Option<Value> {
+        self.list(&format!("/v1/work?key_source={KEY_SOURCE}&key_external_id={key}")).ok()?.pop()
+    }
+
+    /// Every Wait for that key, past ones too, newest first.
+    pub(super) fn waits_of(&self, key: &str) -> Result<Vec<Value>, Error> {
+        self.list(&format!("/v1/waits?state=all&key_source={KEY_SOURCE}&key_external_id={key}"))
+    }
+
+    /// An Event with its checkpoint.
+    pub(super) fn event(&self, id: &str) -> Result<Value, Error> {
+        self.get(&format!("/v1/events/{id}"))
+    }
+
+    /// How many Works wait.
+    pub(super) fn waiting(&self) -> Result<usize, Error> {
+        Ok(self.list("/v1/waits")?.len())
+    }
+
+    /// Waits until so many Works wait.
+    pub(super) fn until_waiting(&self, site: &Site, count: usize) -> Result<(), Error> {
+        site.wait(&format!("{count} Works wait"), SOON, || (self.waiting().ok()? == count).then_some(()))
+    }
+
+    /// Pauses the scope, or lets it go on.
+    pub(super) fn pause_scope(&self, verb: &str) -> Result<(), Error> {
+        let path = format!("/v1/scopes/main/{verb}");
+        let response = self.post(&path, &json!({}));
+        let response = response.map_err(|error| Error::Drill(format!("POST {path}: {error}")))?;
+        check(response.status == 200, || {
+            format!("POST {path}: {} {}", response.status, String::from_utf8_lossy(&response.body))
+        })
+    }
+
+    /// When the daemon that answers started.
+    pub(super) fn started_at(&self) -> Result<Moment, Error> {
+        let starts = self.list("/v1/daemon/starts")?;
+        moment(&starts.first().cloned().unwrap_or_default()["started_at"])
+    }
+
     /// The runs of Works with that key, newest first.
     pub(super) fn runs_of(&self, key: &str) -> Result<Vec<Value>, Error> {
         self.list(&format!("/v1/runs?key_source={KEY_SOURCE}&key_external_id={key}"))
@@ -164,5 +216,5 @@ pub(super) fn code(response: &Response) -> Option<String> {
 
 /// Whether a run has ended.
 pub(super) fn has_ended(run: &Value) -> bool {
-    matches!(run["state"].as_str(), Some("completed" | "handoff" | "failed" | "cancelled"))
+    matches!(run["state"].as_str(), Some("completed" | "handoff" | "failed" | "cancelled" | "waiting"))
 }

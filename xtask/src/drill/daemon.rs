@@ -1,6 +1,7 @@
 //! The daemon under drill: a real process, started, suspended and killed from outside.
 
 use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use super::site::{SOON, Site, check};
 use crate::error::Error;
 use crate::machine::{self, file_error};
 
+/// The variable that names the database, where it is not the home's own.
+const DATABASE_VARIABLE: &str = "OPEN_CONDUIT_DATABASE";
 /// How long a daemon may take to stop by itself.
 const STOP_TIME_MAX: Duration = Duration::from_secs(20);
 
@@ -18,40 +21,55 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct Daemon<'s> {
     site: &'s Site,
+    home: PathBuf,
     child: Child,
 }
 
 impl<'s> Daemon<'s> {
     /// The command that starts a daemon in the drill's home.
     pub(super) fn command(site: &Site) -> Command {
+        Self::command_in(site, &site.home())
+    }
+
+    fn command_in(site: &Site, home: &Path) -> Command {
         let mut command = machine::command(&site.programs.daemon);
-        command.arg("serve").arg("--home").arg(site.home()).env("DRILL_SECRET", SECRET);
-        command.env_remove("OPEN_CONDUIT_HOME");
+        command.arg("serve").arg("--home").arg(home).env("DRILL_SECRET", SECRET);
+        command.env_remove("OPEN_CONDUIT_HOME").env_remove(DATABASE_VARIABLE);
+        command.envs(site.database.iter().map(|database| (DATABASE_VARIABLE, database)));
         command
     }
 
     /// Starts a daemon and does not wait for it.
     pub(super) fn spawn(site: &'s Site) -> Result<Self, Error> {
+        Self::spawn_in(site, site.home())
+    }
+
+    fn spawn_in(site: &'s Site, home: PathBuf) -> Result<Self, Error> {
         let path = site.log();
         let log =
             OpenOptions::new().append(true).create(true).open(&path).map_err(file_error("open", &path))?;
         let errors = log.try_clone().map_err(file_error("open", &path))?;
-        let mut command = Self::command(site);
+        let mut command = Self::command_in(site, &home);
         command.stdout(Stdio::from(log)).stderr(Stdio::from(errors));
         let child = command.spawn().map_err(|source| machine::start_error(&command, source))?;
-        Ok(Self { site, child })
+        Ok(Self { site, home, child })
     }
 
     /// Starts a daemon and waits until it answers.
     pub(super) fn start(site: &'s Site) -> Result<(Self, Api), Error> {
-        let mut daemon = Self::spawn(site)?;
+        Self::start_in(site, site.home())
+    }
+
+    /// As [`Self::start`], in a home that is not the usual one.
+    pub(super) fn start_in(site: &'s Site, home: PathBuf) -> Result<(Self, Api), Error> {
+        let mut daemon = Self::spawn_in(site, home)?;
         let api = daemon.wait_until_ready()?;
         Ok((daemon, api))
     }
 
     /// Waits until it answers.
     pub(super) fn wait_until_ready(&mut self) -> Result<Api, Error> {
-        let home = self.site.home();
+        let home = self.home.clone();
         let answer = self.site.wait("a started daemon answers", SOON, || {
             match self.child.try_wait() {
                 Ok(None) => {}

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ledger::Ledger;
 use crate::error::Error;
@@ -22,12 +22,21 @@ const LINE_INTERVAL: Duration = Duration::from_millis(25);
 pub(crate) struct Arguments {
     /// The ledger
     ledger: PathBuf,
-    /// Wait until this folder has a file named after the first delivery, or one named `all`
+    /// In a first attempt, wait until this folder has a file named after the first delivery, or one named `all`
     #[arg(long)]
     gate: Option<PathBuf>,
     /// Print so many lines, with pauses
     #[arg(long, default_value_t = 0)]
     lines: u32,
+    /// End a first attempt in a Wait for Events of this type
+    #[arg(long, value_name = "TYPE")]
+    parks: Option<String>,
+    /// End that Wait by itself after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+    /// Fail a first attempt, and ask for the next one after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    fails: Option<u64>,
     /// Try what only an operator may, at this socket
     #[arg(long)]
     trespass: Option<PathBuf>,
@@ -46,12 +55,41 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         // A pause, so that there is a middle to be interrupted in.
         machine::until(LINE_INTERVAL, || None::<()>);
     }
+    let is_first = env::var("OS_ATTEMPT").as_deref() == Ok("1");
+    if !is_first {
+        return Ok(());
+    }
     if let (Some(gate), Some(delivery)) = (&arguments.gate, deliveries.first()) {
         let open = || [delivery.as_str(), "all"].iter().any(|name| gate.join(name).exists());
         machine::until(GATE_TIME_MAX, || open().then_some(()))
             .ok_or_else(|| Error::Drill("nobody let the job go".to_owned()))?;
     }
-    Ok(())
+    statement(arguments).map_or(Ok(()), |statement| declare(&statement))
+}
+
+/// What a first attempt says of its end, unless that it is done.
+fn statement(arguments: &Arguments) -> Option<Value> {
+    let parks = arguments.parks.as_ref().map(
+        |awaited| json!({ "status": "waiting", "types": [awaited], "timeout_seconds": arguments.timeout }),
+    );
+    let fails = || {
+        let seconds = arguments.fails?;
+        Some(json!({ "outcome": "failed", "retry_after_seconds": seconds }))
+    };
+    parks.or_else(fails)
+}
+
+/// Says it, whole or not at all: the daemon may look at any moment.
+fn declare(statement: &Value) -> Result<(), Error> {
+    let folder = variable("OS_OUTPUT_DIR")?;
+    let (folder, name) = (Path::new(&folder), "result.json");
+    let draft = folder.join("result.draft");
+    fs::write(&draft, statement.to_string()).map_err(file_error("write", &draft))?;
+    fs::rename(&draft, folder.join(name)).map_err(file_error("rename", &draft))
+}
+
+fn variable(name: &str) -> Result<std::ffi::OsString, Error> {
+    env::var_os(name).ok_or_else(|| Error::Drill(format!("{name} is not set")))
 }
 
 /// A line of output.
@@ -60,15 +98,16 @@ pub(super) fn line(number: u32) -> String {
 }
 
 fn deliveries() -> Result<Vec<String>, Error> {
-    let path =
-        env::var_os("OS_INPUT_FILE").ok_or_else(|| Error::Drill("OS_INPUT_FILE is not set".to_owned()))?;
+    let path = variable("OS_INPUT_FILE")?;
     let path = Path::new(&path);
     let text = fs::read_to_string(path).map_err(file_error("read", path))?;
     let input: Value = serde_json::from_str(&text).map_err(|error| Error::Drill(error.to_string()))?;
     let inputs = input["inputs"].as_array().filter(|inputs| !inputs.is_empty());
     inputs
         .and_then(|inputs| {
-            inputs.iter().map(|input| input["delivery_id"].as_str().map(str::to_owned)).collect()
+            // What an earlier attempt took in is told again as context, and is in the ledger already.
+            let new = inputs.iter().filter(|input| input["context"] != true);
+            new.map(|input| input["delivery_id"].as_str().map(str::to_owned)).collect()
         })
         .ok_or_else(|| Error::Drill("the input file names no deliveries".to_owned()))
 }

@@ -45,6 +45,12 @@ impl Random {
         self.next() % bound
     }
 
+    /// A number from `-spread` to `spread`, which is not negative.
+    pub(super) fn around(&mut self, spread: i64) -> i64 {
+        let width = u64::try_from(spread).unwrap_or(0) * 2 + 1;
+        i64::try_from(self.below(width)).unwrap_or(spread) - spread
+    }
+
     /// A time of at most `longest`, to the microsecond.
     pub(super) fn up_to(&mut self, longest: Duration) -> Duration {
         let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
@@ -69,6 +75,7 @@ mod tests {
         let mut random = Random::new(7, "bounds");
         for _ in 0..1000 {
             assert!(random.below(3) < 3);
+            assert!((-2..=2).contains(&random.around(2)));
             assert!(random.up_to(Duration::from_millis(2)) <= Duration::from_millis(2));
         }
     }

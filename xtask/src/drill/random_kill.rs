@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::machine;
 
 /// Threads that send deliveries.
-const CLIENTS: u64 = 4;
+pub(super) const CLIENTS: u64 = 4;
 /// Deliveries that may be accepted and not yet in the ledger before the clients wait.
 const AHEAD_MAX: usize = 40;
 /// The longest life of a daemon once it answers.
@@ -89,7 +89,7 @@ fn kill_again_and_again<'s>(
 
 /// One part of the load makes a Work for each Event, the other gives its Events to a few standing Works, whose
 /// attempts take in several at once.
-fn parts(site: &Site) -> Parts {
+pub(super) fn parts(site: &Site) -> Parts {
     Parts {
         concurrency: 6,
         bindings: vec![config::job(site, "append", &[])],
@@ -104,23 +104,23 @@ fn parts(site: &Site) -> Parts {
 }
 
 /// The deliveries of one drill and what is known about them.
-struct Load<'s> {
+pub(super) struct Load<'s> {
     site: &'s Site,
     api: Api,
     /// Where the present daemon takes webhooks.
     webhooks: Mutex<Option<SocketAddr>>,
-    accepted: Mutex<BTreeSet<String>>,
-    sent_again: AtomicU64,
+    pub(super) accepted: Mutex<BTreeSet<String>>,
+    pub(super) sent_again: AtomicU64,
     /// Nothing new is sent any more.
-    stop: AtomicBool,
+    pub(super) stop: AtomicBool,
     /// Not even what was begun is finished.
-    give_up: AtomicBool,
+    pub(super) give_up: AtomicBool,
     /// Answers that must not be.
     wrong: Mutex<Vec<String>>,
 }
 
 impl<'s> Load<'s> {
-    fn new(site: &'s Site, api: Api) -> Self {
+    pub(super) fn new(site: &'s Site, api: Api) -> Self {
         Self {
             site,
             api,
@@ -134,19 +134,19 @@ impl<'s> Load<'s> {
     }
 
     /// Sends webhooks to the daemon that answers now.
-    fn direct_webhooks(&self) -> Result<(), Error> {
+    pub(super) fn direct_webhooks(&self) -> Result<(), Error> {
         let address = self.api.webhooks()?;
         *self.webhooks.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
         Ok(())
     }
 
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         let wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         check(wrong.is_empty(), || format!("answers that must not be: {:?}", *wrong))
     }
 
     /// Sends delivery after delivery, each again and again until it was accepted.
-    fn send_until_stopped(&self, client: u64) {
+    pub(super) fn send_until_stopped(&self, client: u64) {
         for number in 0_u64.. {
             let stopped = || self.stop.load(Ordering::Relaxed);
             let in_step =
@@ -178,9 +178,13 @@ impl<'s> Load<'s> {
         }
     }
 
+    /// How many deliveries were accepted.
+    pub(super) fn count(&self) -> usize {
+        self.accepted.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     fn is_in_step(&self) -> bool {
-        let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner).len();
-        accepted < self.site.ledger().len() + AHEAD_MAX
+        self.count() < self.site.ledger().len() + AHEAD_MAX
     }
 
     /// Sends a delivery once; whether it was accepted.
@@ -209,7 +213,7 @@ impl<'s> Load<'s> {
 }
 
 /// Waits until everything has run and compares the ledger, the Events and the runs with what was accepted.
-fn settle(site: &Site, api: &Api, accepted: &BTreeSet<String>) -> Result<Counts, Error> {
+pub(super) fn settle(site: &Site, api: &Api, accepted: &BTreeSet<String>) -> Result<Counts, Error> {
     let ledger = site.ledger();
     site.wait("every accepted delivery runs", DRAIN_TIME_MAX, || ledger.has_all(accepted).then_some(()))?;
     site.wait("every run ends", DRAIN_TIME_MAX, || {

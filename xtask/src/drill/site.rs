@@ -32,10 +32,12 @@ pub(super) struct Programs {
 }
 
 /// Where one drill takes place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Site {
     /// The drill's name.
     pub(super) name: &'static str,
+    /// The database on PostgreSQL that its daemons share; their homes' own when none.
+    pub(super) database: Option<String>,
     /// Everything of it lies below.
     pub(super) folder: PathBuf,
     pub(super) programs: Programs,
@@ -49,6 +51,11 @@ pub(super) struct Site {
 }
 
 impl Site {
+    /// The same place with another database.
+    pub(super) fn on(&self, database: String) -> Self {
+        Self { database: Some(database), ..self.clone() }
+    }
+
     /// Makes the drill's folder anew.
     pub(super) fn prepare(&self) -> Result<(), Error> {
         match fs::remove_dir_all(&self.folder) {
@@ -57,7 +64,7 @@ impl Site {
             }
             Ok(()) | Err(_) => {}
         }
-        for folder in [self.home(), self.gate()] {
+        for folder in [self.home(), self.other_home(), self.gate()] {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(0o700).create(&folder).map_err(file_error("create", &folder))?;
         }
@@ -72,6 +79,11 @@ impl Site {
     /// The daemon's home.
     pub(super) fn home(&self) -> PathBuf {
         self.folder.join("home")
+    }
+
+    /// The home of a second daemon, where two share a database.
+    pub(super) fn other_home(&self) -> PathBuf {
+        self.folder.join("other")
     }
 
     /// The folder whose files let jobs go.
@@ -104,8 +116,11 @@ impl Site {
 
     /// Writes the configuration, which the first daemon applies.
     pub(super) fn configure(&self, config: &Value) -> Result<(), Error> {
-        let path = self.home().join("conduit.json");
-        fs::write(&path, format!("{config:#}\n")).map_err(file_error("write", &path))
+        for home in [self.home(), self.other_home()] {
+            let path = home.join("conduit.json");
+            fs::write(&path, format!("{config:#}\n")).map_err(file_error("write", &path))?;
+        }
+        Ok(())
     }
 
     /// Waits for a fact, looking again and again, but not beyond the limit or the drills' time.
@@ -161,8 +176,10 @@ impl Site {
 
     /// Ends whatever still runs of the drill's runs. Only what carries this very home's mark is touched.
     pub(super) fn end_runs(&self) {
-        for process in process::of_home(&self.home()) {
-            process::kill_if_there(process.pid);
+        for home in [self.home(), self.other_home()] {
+            for process in process::of_home(&home) {
+                process::kill_if_there(process.pid);
+            }
         }
     }
 }

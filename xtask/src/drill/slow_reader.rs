@@ -73,15 +73,7 @@ pub(super) fn run(site: &Site) -> Result<Counts, Error> {
 
 /// Where the daemon without clients lives.
 fn alone(site: &Site) -> Site {
-    Site {
-        name: site.name,
-        folder: site.folder.join("alone"),
-        programs: site.programs.clone(),
-        rounds: site.rounds,
-        seed: site.seed,
-        samples: None,
-        deadline: site.deadline,
-    }
+    Site { folder: site.folder.join("alone"), samples: None, ..site.clone() }
 }
 
 /// Sends each Event to both daemons until it is told to stop, and counts those that both have accepted.

@@ -28,7 +28,10 @@ pub(crate) struct Figure {
     pub(crate) ratio: Option<f64>,
     /// What is asked, in words.
     pub(crate) goal: Option<String>,
+    /// Whether the goal is met, or does not bind on this machine.
     pub(crate) ok: bool,
+    /// Whether the goal binds. Absolute ones do where commits are fast.
+    pub(crate) binds: bool,
 }
 
 /// Every figure of a run.
@@ -47,6 +50,22 @@ impl Report {
 
     /// Adds a figure. `limit` is the raw rate or time it is compared with.
     pub(crate) fn add(&mut self, name: &str, value: f64, unit: &'static str, limit: Option<f64>, goal: Goal) {
+        self.push(name, (value, unit), limit, goal, true);
+    }
+
+    /// Adds a figure whose goal is absolute: it binds only where commits are fast.
+    pub(crate) fn add_absolute(&mut self, name: &str, value: f64, unit: &'static str, goal: Goal) {
+        self.push(name, (value, unit), None, goal, self.absolute_binds);
+    }
+
+    fn push(
+        &mut self,
+        name: &str,
+        (value, unit): (f64, &'static str),
+        limit: Option<f64>,
+        goal: Goal,
+        binds: bool,
+    ) {
         let ratio = limit.map(|limit| value / limit);
         let (words, ok) = match goal {
             Goal::AtLeast(least) => (Some(format!("≥ {least}")), value >= least),
@@ -56,14 +75,10 @@ impl Report {
             }
             Goal::None => (None, true),
         };
-        let figure = Figure { name: name.to_owned(), value, unit, limit, ratio, goal: words, ok };
+        let ok = ok || !binds;
+        let figure = Figure { name: name.to_owned(), value, unit, limit, ratio, goal: words, ok, binds };
         println!("{}", line(&figure));
         self.figures.push(figure);
-    }
-
-    /// A goal for an absolute figure, which binds only where commits are fast.
-    pub(crate) const fn absolute(&self, goal: Goal) -> Goal {
-        if self.absolute_binds { goal } else { Goal::None }
     }
 
     pub(crate) fn all_good(&self) -> bool {
@@ -92,11 +107,17 @@ impl Report {
 fn line(figure: &Figure) -> String {
     let limit = figure.limit.map_or(String::new(), |limit| format!("  limit {}", short(limit)));
     let ratio = figure.ratio.map_or(String::new(), |ratio| format!("  ratio {ratio:.2}"));
-    let goal = figure
-        .goal
-        .as_ref()
-        .map_or(String::new(), |goal| format!("  goal {goal} {}", if figure.ok { "met" } else { "MISSED" }));
+    let goal =
+        figure.goal.as_ref().map_or(String::new(), |goal| format!("  goal {goal} {}", verdict(figure)));
     format!("{:<52} {:>12} {}{limit}{ratio}{goal}", figure.name, short(figure.value), figure.unit)
+}
+
+const fn verdict(figure: &Figure) -> &'static str {
+    match (figure.ok, figure.binds) {
+        (true, true) => "met",
+        (true, false) => "(does not bind here)",
+        (false, _) => "MISSED",
+    }
 }
 
 fn short(value: f64) -> String {

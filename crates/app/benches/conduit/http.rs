@@ -114,6 +114,24 @@ impl Daemon {
         Pages { stream, host: format!("{}:{port}", name.trim()), token: self.token.clone() }
     }
 
+    /// How many attempts it has claimed.
+    pub(crate) async fn claimed(&self) -> u64 {
+        let metrics = self.client().await.get("/metrics").await;
+        let line = metrics.lines().find_map(|line| line.strip_prefix("open_conduit_runs_claimed_total "));
+        line.and_then(|count| count.trim().parse().ok()).expect("the daemon counts its claims")
+    }
+
+    /// How long its threads have run, in kernel and out of it.
+    pub(crate) fn cpu(&self) -> Duration {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id())).expect("it lives");
+        let of_one = |task: std::fs::DirEntry| {
+            // A thread that has just ended says nothing.
+            let line = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            line.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+        };
+        tasks.flatten().filter_map(of_one).sum()
+    }
+
     /// Its resident memory, in MB.
     pub(crate) fn resident_mb(&self) -> f64 {
         let status =

@@ -16,10 +16,12 @@ mod lone;
 mod machine;
 mod node;
 mod page;
+mod past;
 mod postgres;
 mod raw;
 mod shell;
 mod startup;
+mod waits;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,6 +36,7 @@ struct Arguments {
     seconds: u64,
     directory: PathBuf,
     without_postgres: bool,
+    statements: bool,
 }
 
 impl Arguments {
@@ -44,6 +47,7 @@ impl Arguments {
             seconds: 4,
             directory: PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
             without_postgres: false,
+            statements: false,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -56,6 +60,7 @@ impl Arguments {
                 }
                 "--dir" => arguments.directory = value()?.into(),
                 "--without" if value()? == "postgres" => arguments.without_postgres = true,
+                "--statements" => arguments.statements = true,
                 // Cargo says this to every benchmark.
                 "--bench" => {}
                 other => return Err(format!("unknown argument {other}; see docs/performance.md")),
@@ -73,6 +78,8 @@ impl Arguments {
 struct Setting {
     directory: PathBuf,
     seconds: Duration,
+    /// Whether to print what a cycle says to the store, statement by statement.
+    statements: bool,
 }
 
 impl Setting {
@@ -103,7 +110,11 @@ async fn main() -> ExitCode {
 async fn run() -> Result<bool, String> {
     let arguments = Arguments::read()?;
     let directory = arguments.directory.join(format!("bench-{}", std::process::id()));
-    let setting = Setting { directory, seconds: Duration::from_secs(arguments.seconds) };
+    let setting = Setting {
+        directory,
+        seconds: Duration::from_secs(arguments.seconds),
+        statements: arguments.statements,
+    };
     std::fs::create_dir_all(&setting.directory).map_err(|error| error.to_string())?;
     let mut report = Report::default();
     machine::describe(&setting, &mut report)?;
@@ -115,6 +126,9 @@ async fn run() -> Result<bool, String> {
     }
     if arguments.wants("lone") {
         lone::run(&setting, &mut report).await;
+    }
+    if arguments.wants("wait") {
+        waits::run(&setting, &mut report).await;
     }
     if arguments.wants("http") {
         http::run(&setting, &mut report).await;

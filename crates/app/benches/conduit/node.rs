@@ -16,9 +16,10 @@ use domain::text::{
     BindingName, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
     SourceName,
 };
+use domain::wait::Registration;
 use extension::{
-    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Log, LogRequest, Recovery, RunError,
-    RunRequest, Secret, SecretError, Segment, Stopped,
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Executor, Log, LogRequest, Recovery, ResumeRequest,
+    RunError, RunRequest, Secret, SecretError, Segment, Stopped,
 };
 use runtime::{Options, Registry, Runtime, Scopes, SecretSource, Stages};
 use serde_json::{Value, json};
@@ -26,11 +27,34 @@ use serde_json::{Value, json};
 /// The payload of every Event here: half a kilobyte.
 pub(crate) const PAYLOAD_BYTES: usize = 512;
 
+/// How long a turn that ends to wait waits at most, in seconds: longer than anybody looks.
+const WAIT_SECONDS: u64 = 86_400;
+
 /// An executor whose turns end at once. It notes when it was called last.
 #[derive(Debug, Default)]
 pub(crate) struct Nothing {
+    /// Whether its turns end to wait.
+    pub(crate) parks: bool,
     pub(crate) calls: AtomicU64,
+    /// How many of its turns went on from a Wait.
+    pub(crate) resumed: AtomicU64,
     pub(crate) called_at: Mutex<Option<Instant>>,
+}
+
+impl Nothing {
+    fn turn(&self) -> BoxFuture<'_, Result<TurnResult, RunError>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        *self.called_at.lock().expect("no holder panics") = Some(Instant::now());
+        let result = if self.parks {
+            TurnResult::waiting(Registration {
+                timeout_seconds: Some(WAIT_SECONDS),
+                ..Registration::default()
+            })
+        } else {
+            TurnResult::of(Outcome::Completed)
+        };
+        Box::pin(async { Ok(result) })
+    }
 }
 
 impl Executor for Nothing {
@@ -39,7 +63,7 @@ impl Executor for Nothing {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { holds_until_pinned: false, controls: extension::Controls::NONE, resumes: false }
+        Capabilities { holds_until_pinned: false, controls: extension::Controls::NONE, resumes: true }
     }
 
     fn validate(&self, _config: &Value, _resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
@@ -51,9 +75,16 @@ impl Executor for Nothing {
         _request: RunRequest,
         _host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        *self.called_at.lock().expect("no holder panics") = Some(Instant::now());
-        Box::pin(async { Ok(TurnResult::of(Outcome::Completed)) })
+        self.turn()
+    }
+
+    fn resume<'a>(
+        &'a self,
+        _request: ResumeRequest,
+        _host: &'a dyn AttemptHost,
+    ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
+        self.resumed.fetch_add(1, Ordering::Relaxed);
+        self.turn()
     }
 
     fn recover(&self, _segment: Segment) -> BoxFuture<'_, Recovery> {
@@ -182,7 +213,7 @@ pub(crate) async fn accept(runtime: &Runtime, number: u64) {
 
 /// How many attempts have ended.
 pub(crate) fn ended(runtime: &Runtime) -> u64 {
-    ["completed", "failed", "handoff"]
+    ["completed", "failed", "handoff", "waiting"]
         .into_iter()
         .map(|outcome| {
             let outcome = runtime::metrics::Outcome { outcome };

@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, types::Value};
 use store::{Said, Spoken};
 
@@ -79,9 +80,11 @@ impl Database {
         connection
             .execute_batch(
                 "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-                 PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;",
+                 PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;",
             )
             .expect("the pragmas are taken");
+        let set = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true);
+        set.expect("the planner is told what the store tells it");
         connection.set_prepared_statement_cache_capacity(256);
         Self(connection)
     }

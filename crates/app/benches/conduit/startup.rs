@@ -1,21 +1,55 @@
 //! Starting with a long past: a million Events behind it, and a hundred thousand Works that wait.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
-
-use rusqlite::Connection;
 
 use crate::Setting;
 use crate::figure::{Goal, Report};
 use crate::http::Daemon;
+use crate::past::{self, By};
 
 const EVENTS: i64 = 1_000_000;
 const PARKED_WORKS: i64 = 100_000;
+const PENDING_WORKS: i64 = 10_000;
+/// Who ran the Works that wait.
+const SHELL: By = By { binding: "bench", executor: "shell" };
+/// How long a daemon has to finish what it does at its start.
+const SETTLES: Duration = Duration::from_secs(2);
+/// How long it is then watched.
+const IDLE: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(setting: &Setting, report: &mut Report) {
+    with_a_past(setting, report).await;
+    after_a_kill(setting, report).await;
+}
+
+/// How soon a daemon whose predecessor was killed is there, and starts what waits for it.
+async fn after_a_kill(setting: &Setting, report: &mut Report) {
+    let home = setting.fresh("start-killed");
+    let config = "[[scopes]]\nname = \"bench\"\nsettings = { concurrency = 8 }\n\
+                  [[scopes.bindings]]\nname = \"work\"\nexecutor = \"shell\"\nconfig = { argv = [\"true\"] }\n";
+    drop(Daemon::start(&home, config).await);
+    let database = home.join("conduit.db");
+    past::parked(&database, PARKED_WORKS, PARKED_WORKS, SHELL);
+    past::pending(&database, PENDING_WORKS, "work");
+    let first = Daemon::again(&home).await;
+    // Dropping one kills it, in the middle of what it starts.
+    drop(first);
+    let start = Instant::now();
+    let daemon = Daemon::again(&home).await;
+    let ready = start.elapsed().as_secs_f64();
+    while daemon.claimed().await == 0 {
+        assert!(start.elapsed() < Duration::from_mins(1), "what waits is started");
+    }
+    let started = start.elapsed().as_secs_f64() - ready;
+    let name = "start: ready after a kill, 100,000 parked and 10,000 pending Works";
+    report.add_absolute(name, ready, "s", Goal::AtMost(0.5));
+    report.add_absolute("start: from then to the first of them claimed", started, "s", Goal::AtMost(0.5));
+}
+
+async fn with_a_past(setting: &Setting, report: &mut Report) {
     let home = setting.fresh("start");
     drop(Daemon::start(&home, "[[scopes]]\nname = \"bench\"\n").await);
-    fill(&home.join("conduit.db"));
+    past::parked(&home.join("conduit.db"), EVENTS, PARKED_WORKS, SHELL);
     let start = Instant::now();
     let daemon = Daemon::again(&home).await;
     let ready = start.elapsed().as_secs_f64();
@@ -26,8 +60,14 @@ pub(crate) async fn run(setting: &Setting, report: &mut Report) {
         None,
         Goal::AtMost(1.0),
     );
-    report.add("start: resident memory", daemon.resident_mb(), "MB", None, Goal::AtMost(120.0));
+    report.add("start: resident memory", daemon.resident_mb(), "MB", None, Goal::AtMost(100.0));
+    crate::lone::idle(SETTLES).await;
+    let before = daemon.cpu();
+    crate::lone::idle(IDLE).await;
+    let used = daemon.cpu().saturating_sub(before).as_secs_f64() * 1000.0;
+    report.add("start: processor time of ten idle seconds", used, "ms", None, Goal::AtMost(10.0));
 
+    let start = Instant::now();
     let mut tasks = Vec::new();
     for client in 0..64 {
         let mut connection = daemon.client().await;
@@ -48,54 +88,4 @@ pub(crate) async fn run(setting: &Setting, report: &mut Report) {
     report.note("start: resident memory under load", peak, "MB");
     let after = daemon.resident_mb();
     report.add("start: resident memory after the load", after, "MB", None, Goal::AtMost(200.0));
-}
-
-/// Writes the past straight into the tables, as a million days of work would have left it.
-fn fill(path: &Path) {
-    let connection = Connection::open(path).expect("the database opens");
-    connection.execute_batch("PRAGMA synchronous = OFF; BEGIN").expect("a transaction");
-    // Every table as the store declares it; a column that is renamed fails here and is seen.
-    let statements = [
-        "CREATE TEMP TABLE number AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n
-         WHERE i < ?1) SELECT i FROM n",
-        "INSERT INTO event (sequence, id, source, delivery_id, event_type, scope, root, depth, max_depth,
-            per_minute, accepted_at)
-         SELECT 10000000 + i, 10000000 + i, 'bench/past', 'past-' || i, 'bench.happened', 'bench',
-         10000000 + i, 0, 32, 128, 1700000000000000 + i FROM number",
-        "INSERT INTO payload (sequence, body) SELECT 10000000 + i, CAST('\"' || hex(zeroblob(100)) || '\"' AS BLOB)
-         FROM number",
-        "INSERT INTO checkpoint (sequence, event, outcome, generation, at)
-         SELECT 10000000 + i, 10000000 + i, 1, 1, 1700000000000000 + i FROM number",
-        "INSERT INTO work (id, scope, kind, lifecycle, state, queue, queued_at, failures, eligibility, wait,
-                revision, attempts, created_at)
-         SELECT 10000000 + i, 'bench', 'match.keyed', 2, 2, 0, 1700000000000000, 0, 0, 10000000 + i, 1, 1,
-         1700000000000000 FROM number WHERE i <= ?2",
-        "INSERT INTO execution (id, work, scope, attempt, state, epoch, recovering, trigger, trigger_sequence,
-            binding, executor, generation, timeout, turn, cause, used, claimed_at, unstopped, host, controls)
-         SELECT 10000000 + i, 10000000 + i, 'bench', 1, 3, 1, 0, 10000000 + i, 10000000 + i, 'bench', 'shell', 1,
-         3600000000, 1, 10000000 + i, 1000000, 1700000000000000, 0, 0, 0 FROM number WHERE i <= ?2",
-        "INSERT INTO wait (id, work, scope, execution, keys, types, after_sequence, timer, timeout_at,
-            registered_at, state)
-         SELECT 10000000 + i, 10000000 + i, 'bench', 10000000 + i,
-         '[{\"source\":\"bench/past\",\"external_id\":\"thing-' || i || '\"}]', '[]', 10000000 + i,
-         10000000 + i, 4000000000000000 + i, 1700000000000000, 0 FROM number WHERE i <= ?2",
-        "INSERT INTO timer (id, kind, scope, work, wait, armed_at, due_at)
-         SELECT 10000000 + i, 1, 'bench', 10000000 + i, 10000000 + i, 1700000000000000, 4000000000000000 + i
-         FROM number WHERE i <= ?2",
-        "INSERT INTO work_key (source, external_id, work)
-         SELECT 'bench/past', 'thing-' || i, 10000000 + i FROM number WHERE i <= ?2",
-        "UPDATE coordination SET next_sequence = 20000000 + ?1",
-    ];
-    for statement in statements {
-        let mut prepared = connection.prepare(statement).expect("the tables are as the store declares them");
-        let wanted = [EVENTS, PARKED_WORKS];
-        let parameters = &wanted[..prepared.parameter_count()];
-        if statement.contains("?2") && !statement.contains("?1") {
-            prepared.raw_bind_parameter(2, PARKED_WORKS).expect("a parameter");
-            prepared.raw_execute().expect("rows are written");
-        } else {
-            prepared.execute(rusqlite::params_from_iter(parameters)).expect("rows are written");
-        }
-    }
-    connection.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)").expect("the past is there");
 }

@@ -29,7 +29,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    fn of(output: Output) -> Self {
+    pub(super) fn of(output: Output) -> Self {
         Self {
             code: output.status.code().expect("a command ends by itself"),
             out: String::from_utf8(output.stdout).unwrap(),

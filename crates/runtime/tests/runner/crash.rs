@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use serde_json::json;
 use store::{Faults, Location, Options, Point};
 
 use super::budget::budget;
+use super::crash_sequels;
 use super::world::{Call, Double, HandClock, Taking, World, route, scope, scope_name};
 
 /// What a crash left, and what the world knew at that moment.
@@ -35,12 +37,28 @@ struct Crash {
     begun: BTreeMap<ExecutionId, i64>,
     /// Events whose sender had been answered.
     acknowledged: Vec<EventId>,
+    /// Whether the scope was paused, and nobody had asked yet that it goes on.
+    paused: bool,
 }
 
+/// The crashes of one life, and what its outside knows.
 #[derive(Default)]
-struct Crashes {
+pub(super) struct Crashes {
     taken: Mutex<Vec<Crash>>,
     acknowledged: Mutex<Vec<EventId>>,
+    paused: AtomicBool,
+}
+
+impl Crashes {
+    /// Notes that the sender of an Event was answered.
+    pub(super) fn acknowledge(&self, event: EventId) {
+        self.acknowledged.lock().unwrap().push(event);
+    }
+
+    /// Notes that a pause was answered, or that it is about to be taken back.
+    pub(super) fn pause(&self, paused: bool) {
+        self.paused.store(paused, Ordering::SeqCst);
+    }
 }
 
 fn begun(executor: &Double) -> BTreeMap<ExecutionId, i64> {
@@ -82,7 +100,7 @@ async fn scenario(world: &mut World, crashes: &Crashes) {
     ];
     for (id, key, payload) in script {
         let event = world.say(id, key, &payload).await;
-        crashes.acknowledged.lock().unwrap().push(event);
+        crashes.acknowledge(event);
         world.run().await;
         let_go(world).await;
     }
@@ -111,7 +129,7 @@ async fn scenario(world: &mut World, crashes: &Crashes) {
 async fn orders(world: &mut World, crashes: &Crashes) {
     let say = async |world: &mut World, id: &str, payload| {
         let event = world.say(id, Some("a"), &payload).await;
-        crashes.acknowledged.lock().unwrap().push(event);
+        crashes.acknowledge(event);
         world.run().await;
         event
     };
@@ -163,7 +181,7 @@ async fn waits(world: &mut World, crashes: &Crashes) {
     for (opens, follows) in [("w-1", None), ("w-2", Some("after")), ("w-3", Some("before"))] {
         let say = async |world: &mut World, id: String| {
             let event = world.say(&id, Some(opens), &json!({})).await;
-            crashes.acknowledged.lock().unwrap().push(event);
+            crashes.acknowledge(event);
             world.run().await;
         };
         say(world, opens.to_owned()).await;
@@ -203,6 +221,11 @@ async fn resume(crash: &Crash, texts: &World, resumes: bool) {
         let found = if turns >= execution.turn.number { Recovery::Alive } else { Recovery::NothingStarted };
         executor.on_recover_of(execution.id, found);
     }
+    if crash.paused {
+        world.run().await;
+        assert_eq!(executor.runs(), 0, "a pause outlives a crash");
+    }
+    world.runtime.resume_scope(scope_name()).await.unwrap();
     loop {
         world.run().await;
         // Only what the first life began can still run, and stopping it is all that is left of an interruption.
@@ -247,6 +270,7 @@ async fn counted(world: &World) -> Amount {
 }
 
 async fn check(crash: &Crash, world: &World, executor: &Double) {
+    crash_sequels::check(world).await;
     let later = begun(executor);
     let mut inputs: BTreeMap<EventId, u32> = BTreeMap::new();
     for execution in world.executions().await {
@@ -295,7 +319,11 @@ async fn check(crash: &Crash, world: &World, executor: &Double) {
 }
 
 /// Lets a life go on in a scope, copies its files at every commit, and resumes each of the copies.
-async fn at_every_commit(scope: EffectiveScope, life: impl AsyncFnOnce(&mut World, &Crashes), resumes: bool) {
+pub(super) async fn at_every_commit(
+    scope: EffectiveScope,
+    life: impl AsyncFnOnce(&mut World, &Crashes),
+    resumes: bool,
+) {
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path().join("first");
     fs::create_dir_all(&home).unwrap();
@@ -324,7 +352,8 @@ async fn at_every_commit(scope: EffectiveScope, life: impl AsyncFnOnce(&mut Worl
             let to = root.join(format!("crash-{}", taken.len()));
             copy(&home, &to);
             let acknowledged = crashes.acknowledged.lock().unwrap().clone();
-            taken.push(Crash { point, directory: to, begun: begun(&executor), acknowledged });
+            let paused = crashes.paused.load(Ordering::SeqCst);
+            taken.push(Crash { point, directory: to, begun: begun(&executor), acknowledged, paused });
         });
     }
     world.apply(scope).await;

@@ -24,6 +24,15 @@ static PENDING: Sql = Sql::new(
          ORDER BY sequence"
     ),
 );
+// The same of the first alone, which is what every turn asks: a single value needs no table for the inner answer.
+static FIRST_PENDING: Sql = Sql::new(
+    "read the first pending input",
+    "input",
+    select!(
+        " WHERE work = $1 AND sequence =
+         (SELECT sequence FROM input WHERE work = $1 AND consumed_by IS NULL ORDER BY sequence LIMIT 1)"
+    ),
+);
 static CONSUMED: Sql = Sql::new(
     "read consumed input",
     "input",
@@ -39,8 +48,7 @@ static INSERT: Sql = Sql::new(
 static CONSUME: Sql = Sql::new(
     "consume input",
     "input",
-    "UPDATE input SET consumed_by = $3 WHERE work = $1 AND sequence IN
-     (SELECT sequence FROM input WHERE work = $1 AND consumed_by IS NULL AND sequence <= $2)",
+    "UPDATE input SET consumed_by = $3 WHERE work = $1 AND consumed_by IS NULL AND sequence <= $2",
 );
 static CONSUME_ONE: Sql = Sql::new(
     "consume one input",
@@ -61,8 +69,7 @@ static LAST: Sql = Sql::new(
 static CONSUME_BATCH: Sql = Sql::new(
     "consume input for a later turn",
     "input",
-    "UPDATE input SET consumed_by = $3, turn = $4 WHERE work = $1 AND sequence IN
-     (SELECT sequence FROM input WHERE work = $1 AND consumed_by IS NULL AND sequence <= $2)",
+    "UPDATE input SET consumed_by = $3, turn = $4 WHERE work = $1 AND consumed_by IS NULL AND sequence <= $2",
 );
 
 fn decode(columns: &mut Columns<'_>) -> Result<Input, StoreError> {
@@ -81,6 +88,9 @@ impl Transaction<'_> {
     }
 
     pub(super) fn pending(&mut self, work: WorkId, rows: u32) -> Result<Vec<Input>, StoreError> {
+        if rows == 1 {
+            return self.db.many(&FIRST_PENDING, &[int(work.number())], decode);
+        }
         self.db.many(&PENDING, &[int(work.number()), limit(rows)], decode)
     }
 
@@ -160,12 +170,12 @@ impl Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BATCH, CONSUME, CONSUME_BATCH, CONSUMED, LAST, PENDING};
+    use super::{BATCH, CONSUME, CONSUME_BATCH, CONSUMED, FIRST_PENDING, LAST, PENDING};
     use crate::tables::plan::assert_uses;
 
     #[test]
     fn consumed_history_costs_the_next_attempt_nothing() {
-        for sql in [&PENDING, &CONSUME, &CONSUMED, &BATCH, &LAST, &CONSUME_BATCH] {
+        for sql in [&PENDING, &FIRST_PENDING, &CONSUME, &CONSUMED, &BATCH, &LAST, &CONSUME_BATCH] {
             assert_uses(sql, "input_consumer");
         }
     }

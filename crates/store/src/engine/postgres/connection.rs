@@ -23,9 +23,10 @@ use crate::db::{Db, EachRow, Sql, Value};
 use crate::migrate::Schema;
 
 /// What every connection is told, in milliseconds: nothing of ours takes that long, and a connection whose
-/// process is gone must not hold the coordination row for ever.
+/// process is gone must not hold the coordination row for ever. A process that was suspended inside a transaction
+/// holds up every other one until the last of these is over.
 const SESSION: &str = "SET statement_timeout = 60000; SET lock_timeout = 60000;
-    SET idle_in_transaction_session_timeout = 30000";
+    SET idle_in_transaction_session_timeout = 5000";
 /// The advisory lock that migrations take, so that two nodes that start at once take turns.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7239470156)";
 
@@ -106,9 +107,15 @@ where
     Ok(client)
 }
 
-/// Whether an error comes from losing the connection, or from a server that is going down or coming up.
+/// Whether an error comes from losing the connection, from a server that is going down or coming up, or from one that
+/// waited too long for us.
 fn is_loss(error: &Error) -> bool {
-    let down = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
+    let down = [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+    ];
     match error.code() {
         Some(code) => down.contains(code) || code.code().starts_with("08"),
         None => error.is_closed() || error.source().is_some_and(<dyn std::error::Error>::is::<io::Error>),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::store::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags};
 
@@ -65,7 +66,7 @@ impl Link {
         };
         let connection = connection.map_err(|error| failed("open", error))?;
         // The page size has to be set before the first page, and the journal mode makes that.
-        let prepare = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536;";
+        let prepare = "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA cache_size = -32768;";
         Self::prepared(connection, prepare)
     }
 
@@ -81,6 +82,9 @@ impl Link {
             connection.busy_timeout(BUSY_TIMEOUT)?;
             connection.execute_batch(prepare)?;
             connection.execute_batch(PRAGMAS)?;
+            // Otherwise a bound LIMIT, or a value that a partial index is about, is planned for anew at every
+            // binding: a statement would be parsed each time it runs.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
             connection.set_prepared_statement_cache_capacity(STATEMENTS);
             Ok(())
         };
