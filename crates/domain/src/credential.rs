@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_limit_holds_until_two_minutes_after_its_reset_or_for_half_an_hour() {
-        assert_eq!(limit(600).wait(), Duration::from_secs(720));
+        assert_eq!(limit(600).wait(), Duration::from_mins(12));
         assert_eq!(limit(0).wait(), Duration::from_mins(2));
         assert_eq!(UsageLimit::default().wait(), UNKNOWN_RESET);
         assert_eq!(limit(7 * 24 * 3600 - 120).wait(), Duration::from_hours(7 * 24));

@@ -111,8 +111,7 @@ pub trait Executor: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Why it could not, in words; it is tried again.
-    fn release(&self, execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
-        let _unused = execution;
+    fn release(&self, _execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async { Ok(()) })
     }
 

@@ -70,10 +70,16 @@ impl Runtime {
     ) -> Result<Metered, MeterError> {
         let amounts = meter::amounts(usage)?;
         let body = move |tx: &mut dyn Tx, active: &ActiveGeneration, proposed: &mut Proposed<'_>| {
-            Step { active, report: &report, amounts: &amounts }.run(tx, (id, epoch), proposed)
+            count(tx, active, (id, epoch), (&report, &amounts), proposed)
         };
         // What is reported may cross thresholds, and so may the turn that ends by it.
-        let Done { answer: metered, crossed } = self.under_newest((Priority::High, "meter"), 3, body).await?;
+        let counted = self.under_newest((Priority::High, "meter"), LEDGERS_OF_A_REPORT, body).await?;
+        Ok(self.reported(id, counted))
+    }
+
+    /// Does what a report that was counted leaves to do, once it is committed.
+    pub(crate) fn reported(&self, id: ExecutionId, counted: Counted) -> Metered {
+        let Counted { answer: metered, crossed } = counted;
         self.metrics().budget_crossings.inc_by(crossed.len() as u64);
         if !crossed.is_empty() {
             self.hints().route.notify_one();
@@ -83,12 +89,13 @@ impl Runtime {
             self.held().lose(id);
             self.hints().recover.notify_one();
             self.hints().stop.notify_one();
+            self.hints().wake.notify_one();
             self.hints().schedule.notify_one();
         } else if crossed.contains(&Crossing::Warning) {
             self.notify(id, Notice { code: "budget_warning", text: metered.warnings.join("; ") });
         }
         self.hints().committed();
-        Ok(metered)
+        metered
     }
 
     /// Tells a running attempt something, once and for what it is worth: it may not listen, and nothing repeats it.
@@ -109,11 +116,30 @@ impl Runtime {
     }
 }
 
-/// What a transaction came to.
+/// For how many times the budgets of a turn a report may have to publish something: what it crosses itself, what the
+/// turn crosses that ends by it, and that end.
+pub(crate) const LEDGERS_OF_A_REPORT: usize = 3;
+
+/// What counting a report came to.
 #[derive(Debug, Default)]
-struct Done {
+pub(crate) struct Counted {
     answer: Metered,
     crossed: Vec<Crossing>,
+}
+
+/// Counts a report inside a transaction, for whoever has one open: the attempt and the epoch that it is made under, its
+/// name and what it says. [`Runtime::reported`] does the rest after the commit.
+///
+/// # Errors
+/// [`MeterError`]; then the transaction has to be undone.
+pub(crate) fn count(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    attempt: (ExecutionId, Epoch),
+    (report, amounts): (&ReportId, &BTreeMap<Unit, Amount>),
+    proposed: &mut Proposed<'_>,
+) -> Result<Counted, MeterError> {
+    Step { active, report, amounts }.run(tx, attempt, proposed)
 }
 
 struct Step<'a> {
@@ -128,7 +154,7 @@ impl Step<'_> {
         tx: &mut dyn Tx,
         (id, epoch): (ExecutionId, Epoch),
         proposed: &mut Proposed<'_>,
-    ) -> Result<Done, MeterError> {
+    ) -> Result<Counted, MeterError> {
         let read = tx.execution(id)?.ok_or(MeterError::Unknown(id))?;
         read.authorize_call(epoch, tx.now())?;
         if read.turn.reports >= REPORTS_MAX {
@@ -136,7 +162,7 @@ impl Step<'_> {
         }
         let corrupt = || StoreError::Corrupt { table: "execution", reason: "names no work".to_owned() };
         let work = tx.work(read.work)?.ok_or_else(corrupt)?;
-        let mut done = Done::default();
+        let mut done = Counted::default();
         if tx.insert_report(id, epoch, self.report)? {
             let mut sums = tx.metered(id)?;
             for (unit, amount) in self.amounts {
@@ -158,7 +184,7 @@ impl Step<'_> {
         tx: &mut dyn Tx,
         (work, read): (&Work, &Execution),
         proposed: &mut Proposed<'_>,
-        done: &mut Done,
+        done: &mut Counted,
     ) -> Result<(), StoreError> {
         let Some(scope) = self.active.scope(&work.scope) else { return Ok(()) };
         let now = tx.now();

@@ -19,7 +19,7 @@ use domain::retention::Content;
 use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
-use domain::text::{ScopeName, Unit};
+use domain::text::{CredentialName, ScopeName, Unit};
 use domain::work::{Hold, HoldReason, Queue, Work, WorkState};
 use extension::StartGate;
 
@@ -267,11 +267,7 @@ impl Step<'_> {
         }
         let (trigger, cause) = trigger_of(tx, &work)?;
         let parked = parked_of(tx, &work)?;
-        let named = match &parked {
-            Some(run) => run.credential.as_ref(),
-            None => scope.bindings.get(&trigger.binding).and_then(|binding| binding.credential.as_ref()),
-        };
-        if let Some(used_up) = credential::blocker(tx, named)? {
+        if let Some(used_up) = credential::blocker(tx, named(scope, &trigger, parked.as_ref()))? {
             return self.block(tx, &work, used_up);
         }
         let reserved = match budget::admit(tx, active, scope, &work, &mut self.crossings)? {
@@ -422,6 +418,18 @@ pub(crate) fn key_freed(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError
     match work.concurrency_blocker() {
         Some(blocker) => bring_back(tx, &blocker, 1),
         None => Ok(false),
+    }
+}
+
+/// The credential that a turn would use: that of the attempt that goes on, else its binding's.
+fn named<'a>(
+    scope: &'a EffectiveScope,
+    trigger: &Input,
+    parked: Option<&'a Execution>,
+) -> Option<&'a CredentialName> {
+    match parked {
+        Some(run) => run.credential.as_ref(),
+        None => scope.bindings.get(&trigger.binding)?.credential.as_ref(),
     }
 }
 

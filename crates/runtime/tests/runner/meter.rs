@@ -14,10 +14,12 @@ use domain::work::WorkState;
 use extension::Recovery;
 use runtime::{MeterError, Metered, Stage};
 
-use super::budget::{budget, end, is_held, ledger, newest, on_each_engine, start, under, used, whole};
+use super::budget::{
+    budget, end, is_held, ledger, newest, next_day, on_each_engine, start, under, used, whole,
+};
 use super::own::two_nodes;
 use super::server::on_database;
-use super::world::{Call, World, scope_name};
+use super::world::{Call, World, rung, scope_name};
 
 fn usd(units: i64) -> Vec<Usage> {
     vec![Usage { unit: "usd".to_owned(), thousandths: units * 1000 }]
@@ -120,6 +122,23 @@ fn a_limit_ends_a_turn_in_its_middle_and_holds_its_work() {
         let life = ledger(&world, Owner::Scope(scope_name()), "usd", Window::Life).await;
         assert_eq!(life, whole(15));
     });
+}
+
+#[tokio::test]
+async fn a_hold_in_the_middle_of_a_turn_ends_with_its_day_and_the_turn_is_repeated() {
+    let mut world = World::with(under([budget("usd", Per::Scope, Window::Day, 5)])).await;
+    start(&mut world, "d-1", "a").await;
+    let run = newest(&world, "a").await;
+    rung(&world.runtime.hints().wake).await;
+    report(&world, run.id, 1, "r", &usd(5)).await.unwrap();
+    assert!(rung(&world.runtime.hints().wake).await, "it has to hear of a timer that is armed");
+    world.runtime.stop_unstopped().await.unwrap();
+    world.run().await;
+    assert!(is_held(&world.work(run.work).await), "what stopped is held still");
+    next_day(&world).await;
+    world.run().await;
+    let next = newest(&world, "a").await;
+    assert_eq!((next.attempt.number(), next.retry_of, next.turn.let_through), (2, Some(run.id), false));
 }
 
 #[test]

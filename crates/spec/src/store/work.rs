@@ -6,7 +6,7 @@ use domain::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use domain::input::Input;
 use domain::retry::{Eligibility, Exhaustion};
 use domain::store::{Store, StoreError, Tx};
-use domain::text::{ConcurrencyKey, ExternalId, ScopeName, SourceName, WorkKind};
+use domain::text::{ConcurrencyKey, CredentialName, ExternalId, ScopeName, SourceName, WorkKind};
 use domain::work::{Hold, HoldReason, Lifecycle, Queue, Work, WorkState};
 
 use super::StoreDriver;
@@ -26,7 +26,6 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         let reason = "it is “held”".to_owned();
         Some(Hold { because, reason, since: second(5) })
     };
-    let hold = || held(HoldReason::WakeRefused);
     let exhausted = |because| Work {
         failures: 3,
         eligibility: Eligibility::Exhausted { failed, because },
@@ -63,11 +62,16 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
             ..blocked(Blocker::Held(main_scope()))
         },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, ..work(0) },
-        Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, hold: hold(), ..work(0) },
+        Work {
+            state: WorkState::Waiting { wait },
+            queue: Queue::Idle,
+            hold: held(HoldReason::WakeRefused),
+            ..work(0)
+        },
         Work { eligibility: Eligibility::Woken { wait, event, resumes: None }, ..work(0) },
         Work {
             eligibility: Eligibility::Woken { wait, event, resumes: Some(failed) },
-            hold: hold(),
+            hold: held(HoldReason::WakeRefused),
             ..blocked(Blocker::Held(main_scope()))
         },
         Work { hold: held(HoldReason::Budget), ..blocked(Blocker::Held(main_scope())) },
@@ -75,7 +79,7 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         Work { let_through: true, ..work(0) },
         blocked(Blocker::Reserved(main_scope())),
         blocked(Blocker::ReservedOverall),
-        blocked(Blocker::Credential(domain::text::CredentialName::known("claude/team"))),
+        blocked(Blocker::Credential(CredentialName::known("claude/team"))),
         ended(&work(0), WorkState::Completed),
         ended(&work(0), WorkState::Failed),
         ended(&work(0), WorkState::Cancelled),
