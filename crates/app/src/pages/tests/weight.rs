@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ask, has, page};
+use super::{ask, has, page, rows};
 use crate::api::tests::{Reply, TestDaemon};
 use crate::view::log::WEIGHT_MAX;
 
