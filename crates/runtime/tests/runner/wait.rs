@@ -388,8 +388,8 @@ async fn an_event_that_no_route_matches_wakes_whoever_waits_for_it() {
         assert_eq!(world.outcome(other).await, Some(CheckpointOutcome::Unmatched));
         let led = world.runtime.store().read("test", move |tx| {
             let event = tx.event(fact)?.expect("it was accepted");
-            let link = runtime::why::link(tx, event)?;
-            runtime::why::led_to(tx, &link)
+            let link = why::link(tx, event)?;
+            why::led_to(tx, &link)
         });
         assert_eq!(led.await.unwrap().run.map(|led| led.id), Some(run.id), "what it led to is told");
     }
