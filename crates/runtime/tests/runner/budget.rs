@@ -258,7 +258,7 @@ fn a_hold_of_a_day_or_a_week_ends_with_it() {
         let midnight = at("2026-03-03T00:00:00Z");
         assert_eq!(timers(&world, a.id).await, [(TimerKind::BudgetWindow, midnight)]);
         let next = midnight.since(world.runtime.store().now());
-        world.clock.advance(next - Duration::from_micros(1));
+        world.clock.advance(next.saturating_sub(Duration::from_micros(1)));
         world.runtime.claim_loops().await.unwrap();
         world.run().await;
         assert!(is_held(&world.work(a.id).await), "not before");

@@ -98,7 +98,7 @@ fn a_usage_limit_holds_every_start_by_its_credential_until_its_reset() {
         assert_eq!((world.executor.runs(), runnable), (2, 0), "nothing walks past what waits");
         let other = newest(&world, "c").await.id;
         end(&mut world, other, TurnResult::of(Outcome::Completed)).await;
-        advance(&mut world, HELD_FOR - MICROSECOND).await;
+        advance(&mut world, HELD_FOR.saturating_sub(MICROSECOND)).await;
         assert_eq!(world.executor.runs(), 2, "not before");
         advance(&mut world, MICROSECOND).await;
         assert_eq!((world.executor.runs(), hold(&world).await), (4, None), "it clears by itself");
@@ -116,7 +116,7 @@ fn another_limit_that_is_met_meanwhile_holds_for_longer() {
         world.clock.advance(Duration::from_secs(20));
         let late = newest(&world, "late").await.id;
         end(&mut world, late, limited(Outcome::Completed)).await;
-        advance(&mut world, HELD_FOR - Duration::from_secs(20)).await;
+        advance(&mut world, HELD_FOR.saturating_sub(Duration::from_secs(20))).await;
         assert_eq!(world.executor.runs(), 2, "the first reset is past");
         advance(&mut world, Duration::from_secs(20)).await;
         assert_eq!((world.executor.runs(), hold(&world).await), (3, None));

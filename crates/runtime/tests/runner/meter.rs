@@ -109,9 +109,9 @@ fn a_limit_ends_a_turn_in_its_middle_and_holds_its_work() {
         world.run().await;
         let next = newest(&world, "a").await;
         assert_eq!((next.attempt.number(), next.retry_of, next.trigger), (2, Some(run.id), run.trigger));
-        let given = world.executor.calls().into_iter().rev().find_map(|call| match call {
-            Call::Run(id, inputs) if id == next.id => Some(inputs.len()),
-            _other => None,
+        let given = world.executor.calls().into_iter().rev().find_map(|call| {
+            let Call::Run(id, inputs) = call else { return None };
+            (id == next.id).then_some(inputs.len())
         });
         assert_eq!(given, Some(2), "what the first took in, and what came meanwhile");
         // It was let through, and no limit ends it.

@@ -16,6 +16,7 @@ use super::sample::{
 };
 
 /// Every field of a Work comes back as it was written, in every state and queue.
+#[expect(clippy::too_many_lines, reason = "a table, with a line for each state and queue")]
 pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
     let store = driver.store();
     let blocked = |blocker| Work { queue: Queue::Blocked(blocker), ..work(0) };

@@ -191,19 +191,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
         unstopped: columns.flag()?,
         controls: columns.word(code::controls_of)?,
         interrupted_by: columns.maybe_int()?.map(EventId::from_number),
-        toolbelt: Toolbelt {
-            token: match columns.maybe_blob()?.map(<[u8; 32]>::try_from) {
-                None => None,
-                Some(Ok(digest)) => Some(TokenDigest::new(digest)),
-                Some(Err(_length)) => return Err(columns.corrupt("a digest of another length")),
-            },
-            declared: match columns.maybe_text::<String>()? {
-                None => Declared::default(),
-                // The error of the decoder would repeat what it read.
-                Some(json) => serde_json::from_str(&json)
-                    .map_err(|_source| columns.corrupt("a declaration that is not one of ours"))?,
-            },
-        },
+        toolbelt: toolbelt(columns)?,
     };
     execution.turn.let_through = columns.flag()?;
     execution.turn.reports = columns.int()?;
@@ -211,6 +199,22 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
     execution.content = columns.word(code::content_of)?;
     execution.check();
     Ok(execution)
+}
+
+fn toolbelt(columns: &mut Columns<'_>) -> Result<Toolbelt, StoreError> {
+    Ok(Toolbelt {
+        token: match columns.maybe_blob()?.map(<[u8; 32]>::try_from) {
+            None => None,
+            Some(Ok(digest)) => Some(TokenDigest::new(digest)),
+            Some(Err(_length)) => return Err(columns.corrupt("a digest of another length")),
+        },
+        declared: match columns.maybe_text::<String>()? {
+            None => Declared::default(),
+            // The error of the decoder would repeat what it read.
+            Some(json) => serde_json::from_str(&json)
+                .map_err(|_source| columns.corrupt("a declaration that is not one of ours"))?,
+        },
+    })
 }
 
 /// What calls said about a turn, as it is stored.

@@ -52,7 +52,7 @@ impl Door {
                 return Err(error.into());
             }
             let asked_again = Instant::now() + pause;
-            tokio::time::sleep_until(asked_again.into()).await;
+            tokio::time::sleep_until(asked_again).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
