@@ -138,7 +138,7 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return misread(&error, arguments.iter().any(|argument| argument == "--json")).into(),
     };
     let out = Output::new(if cli.json { Form::Json } else { Form::Text });
-    let context = Context { home: cli.home, out, now: env::now() };
+    let context = Context { home: cli.home.or_else(env::named_home), out, now: env::now() };
     match run(cli.command, &context) {
         Ok(exit) => exit.into(),
         Err(Stop::PipeClosed) => Exit::DONE.into(),

@@ -379,6 +379,11 @@ impl Executor for ShellExecutor {
         })
     }
 
+    fn directory(&self, execution: ExecutionId, config: &Value) -> Option<PathBuf> {
+        let own = || Some(self.site.root.segments(execution).ok()?.last()?.1.work());
+        Config::parse(config).ok()?.dir.or_else(own)
+    }
+
     fn artifact(&self, execution: ExecutionId, path: &str) -> Option<PathBuf> {
         let segments = self.site.root.segments(execution).ok()?;
         segments.last().and_then(|(_, directory)| directory.artifact(path))

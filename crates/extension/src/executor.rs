@@ -118,6 +118,12 @@ pub trait Executor: fmt::Debug + Send + Sync {
     /// Reads from a segment's output.
     fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>>;
 
+    /// The directory that a run works in, by its binding's configuration; none where it has none, or none yet.
+    fn directory(&self, execution: ExecutionId, config: &Value) -> Option<std::path::PathBuf> {
+        let _none = (execution, config);
+        None
+    }
+
     /// The path of an artifact that a segment left, when it is one.
     fn artifact(&self, execution: ExecutionId, path: &str) -> Option<std::path::PathBuf>;
 }

@@ -287,7 +287,7 @@ impl Generations {
     ///
     /// # Errors
     /// [`StoreError`] when the store fails; `None` when the generation no longer has it or cannot be read.
-    pub(crate) async fn binding(
+    pub async fn binding(
         &self,
         store: &Store,
         number: Generation,

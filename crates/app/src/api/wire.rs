@@ -359,6 +359,9 @@ pub(crate) struct RunBody {
     pub(crate) trigger: TriggerBody,
     pub(crate) binding: String,
     pub(crate) executor: String,
+    /// The directory that it works in, when it is asked for alone and its executor gives it one.
+    #[serde(default)]
+    pub(crate) directory: Option<String>,
     pub(crate) generation: i64,
     pub(crate) timeout_seconds: u64,
     pub(crate) deadline_at: Option<String>,
@@ -432,6 +435,7 @@ impl RunBody {
             },
             binding: execution.binding.to_string(),
             executor: execution.executor.to_string(),
+            directory: None,
             generation: execution.generation.number(),
             timeout_seconds: execution.timeout.as_secs(),
             deadline_at: execution.deadline_at.map(|at| at.to_string()),

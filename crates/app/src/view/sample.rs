@@ -96,6 +96,7 @@ pub(super) fn run() -> RunBody {
         },
         binding: "build".to_owned(),
         executor: "shell".to_owned(),
+        directory: None,
         generation: 3,
         timeout_seconds: 3600,
         deadline_at: None,
