@@ -15,7 +15,12 @@ use crate::home::{Home, HomeError};
 /// [`HomeError`] when there is none, or its path is too long.
 pub(crate) fn home(flag: Option<PathBuf>) -> Result<Home, HomeError> {
     let current = std::env::current_dir().unwrap_or_default();
-    Home::find(flag, std::env::var_os("OPEN_CONDUIT_HOME"), std::env::home_dir(), &current)
+    Home::find(flag, named_home().map(OsString::from), std::env::home_dir(), &current)
+}
+
+/// The home that the environment names.
+pub(crate) fn named_home() -> Option<PathBuf> {
+    std::env::var_os("OPEN_CONDUIT_HOME").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// The words of the command line, the program's name first.

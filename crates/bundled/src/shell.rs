@@ -348,6 +348,10 @@ impl Executor for ShellExecutor {
         })
     }
 
+    fn release(&self, execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move { Self::release(self, execution).await.map_err(|error| error.to_string()) })
+    }
+
     fn inject(&self, injection: Injection) -> BoxFuture<'_, Injected> {
         let site = Arc::clone(&self.site);
         Box::pin(async move {
@@ -373,6 +377,11 @@ impl Executor for ShellExecutor {
             let log = tokio::task::spawn_blocking(move || read_log(&site.root, request)).await;
             log.map_err(io::Error::other).and_then(|log| log).map_err(unreadable)
         })
+    }
+
+    fn directory(&self, execution: ExecutionId, config: &Value) -> Option<PathBuf> {
+        let own = || Some(self.site.root.segments(execution).ok()?.last()?.1.work());
+        Config::parse(config).ok()?.dir.or_else(own)
     }
 
     fn artifact(&self, execution: ExecutionId, path: &str) -> Option<PathBuf> {

@@ -92,6 +92,13 @@ pub trait Executor: fmt::Debug + Send + Sync {
         self.stop(segment)
     }
 
+    /// Tells a segment that runs something that it may act on. It is no Event and no input: nothing asks whether it
+    /// was read, and it is not told again. An executor without a way to tell it does nothing.
+    fn notify(&self, segment: Segment, notice: Notice) -> BoxFuture<'_, ()> {
+        drop((segment, notice));
+        Box::pin(async {})
+    }
+
     /// The Events that a segment, which has ended without a result of its own, proves to have taken in besides
     /// those it was started with.
     fn proof(&self, segment: Segment) -> BoxFuture<'_, Vec<EventId>> {
@@ -99,8 +106,23 @@ pub trait Executor: fmt::Debug + Send + Sync {
         Box::pin(async { Vec::new() })
     }
 
+    /// Removes everything that it has of an attempt, which has ended: output, artifacts, directories. It may be called
+    /// again, and for one that it has nothing of.
+    ///
+    /// # Errors
+    /// Why it could not, in words; it is tried again.
+    fn release(&self, _execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Reads from a segment's output.
     fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>>;
+
+    /// The directory that a run works in, by its binding's configuration; none where it has none, or none yet.
+    fn directory(&self, execution: ExecutionId, config: &Value) -> Option<std::path::PathBuf> {
+        let _none = (execution, config);
+        None
+    }
 
     /// The path of an artifact that a segment left, when it is one.
     fn artifact(&self, execution: ExecutionId, path: &str) -> Option<std::path::PathBuf>;
@@ -178,6 +200,15 @@ pub struct Injection {
     pub segment: Segment,
     /// The Event, with its body unless that is gone.
     pub input: InputView,
+}
+
+/// Something that a segment which runs may act on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// A stable word: `budget_warning`.
+    pub code: &'static str,
+    /// In words, for people and agents.
+    pub text: String,
 }
 
 /// What became of an Event that was offered to a segment.

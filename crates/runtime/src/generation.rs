@@ -8,10 +8,11 @@ use domain::budget::{Budget, Per};
 use domain::causal::Bounds;
 use domain::id::Generation;
 use domain::intent::Controls;
+use domain::retention::Keeping;
 use domain::retry::Policy;
 use domain::scope::Settings;
 use domain::scope::{Binding, EffectiveScope, Route};
-use domain::store::{GenerationRow, Store, StoreError};
+use domain::store::{GenerationRow, Store, StoreError, Tx};
 use domain::text::{BindingName, ExecutorName, ScopeName};
 use extension::PreparedRoute;
 use thiserror::Error;
@@ -157,6 +158,13 @@ impl ActiveGeneration {
         self.scopes.values().flat_map(|scope| &scope.routes).any(|route| !route.prepared.ignores_work())
     }
 
+    /// What each scope keeps of runs.
+    pub(crate) fn kept(&self) -> BTreeMap<ScopeName, Keeping> {
+        let kept =
+            self.scopes.iter().map(|(name, active)| (name.clone(), Keeping::from(&active.scope.settings)));
+        kept.collect()
+    }
+
     /// The scope of that name.
     pub fn scope(&self, name: &ScopeName) -> Option<&ActiveScope> {
         self.scopes.get(name)
@@ -227,6 +235,15 @@ impl Generations {
         Ok(())
     }
 
+    /// Whether another process has applied a generation that is not in force here yet.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(crate) fn is_behind(tx: &mut dyn Tx, active: &ActiveGeneration) -> Result<bool, StoreError> {
+        let newest = tx.current_generation_number()?;
+        Ok(newest.is_some_and(|newest| newest > active.number))
+    }
+
     fn activate(&self, generation: ActiveGeneration) {
         let mut active = self.active.write().unwrap_or_else(PoisonError::into_inner);
         if generation.number > active.number {
@@ -270,7 +287,7 @@ impl Generations {
     ///
     /// # Errors
     /// [`StoreError`] when the store fails; `None` when the generation no longer has it or cannot be read.
-    pub(crate) async fn binding(
+    pub async fn binding(
         &self,
         store: &Store,
         number: Generation,

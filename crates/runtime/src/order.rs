@@ -17,9 +17,10 @@ use domain::text::{Code, DeliveryId, EventType, SourceName};
 use domain::work::{Queue, Work, WorkRefusal, WorkState};
 use serde::Serialize;
 
-use crate::budget;
+use crate::budget::{self, Proposed};
 use crate::control::ControlError;
 use crate::generation::ActiveGeneration;
+use crate::meter;
 use crate::node::Runtime;
 use crate::schedule;
 
@@ -64,7 +65,8 @@ pub(crate) fn fence(
     tx: &mut dyn Tx,
     execution: ExecutionId,
     sequence: Sequence,
-    (active, crossings): (&ActiveGeneration, &[EventId]),
+    active: &ActiveGeneration,
+    proposed: &mut Proposed<'_>,
 ) -> Result<Fence, StoreError> {
     let now = tx.now();
     let corrupt = |reason: &str| StoreError::Corrupt { table: "intent", reason: reason.to_owned() };
@@ -81,7 +83,7 @@ pub(crate) fn fence(
     let next = work.clone().interrupt(read.id, pending, now).expect("the live attempt is its Work's own");
     let accepted = intent.clone().answered(Answer::Accepted, now).expect("it was sent a moment ago");
     tx.update_execution(&ended, &read)?;
-    budget::charge(tx, active, (&work, &read), None, &mut budget::Proposed::new(crossings))?;
+    meter::cut_off(tx, active, (&work, &read), proposed)?;
     tx.update_work(&next, &work)?;
     tx.update_intent(&accepted, &intent)?;
     schedule::room_freed(tx, &work.scope, 1)?;

@@ -19,12 +19,14 @@ mod runner {
     mod control;
     mod counted;
     mod crash;
+    mod credential;
     mod crash_sequels;
     mod crowd;
     mod gate;
     mod interrupt;
     mod inject;
     mod loops;
+    mod meter;
     mod orphan;
     mod own;
     mod pause;
@@ -40,6 +42,7 @@ mod runner {
     mod woken;
     mod recover;
     mod replay;
+    mod retain;
     mod retry;
     mod route;
     mod specification;

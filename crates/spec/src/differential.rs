@@ -86,13 +86,11 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.commands.join("\n"))?;
-        match &self.broken {
-            Some(broken) => write!(f, "an invariant does not hold: {broken}"),
-            None => {
-                writeln!(f, "the first says\n  {}", self.first.join("\n  "))?;
-                write!(f, "the second says\n  {}", self.second.join("\n  "))
-            }
+        if let Some(broken) = &self.broken {
+            return write!(f, "an invariant does not hold: {broken}");
         }
+        writeln!(f, "the first says\n  {}", self.first.join("\n  "))?;
+        write!(f, "the second says\n  {}", self.second.join("\n  "))
     }
 }
 

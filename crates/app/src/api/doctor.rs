@@ -11,6 +11,7 @@ use extension::Secrets as _;
 mod extensions;
 mod machine;
 mod queues;
+mod states;
 
 use super::failure::{Chain, Failure};
 use super::server::{Answer, Asked, json};
@@ -207,6 +208,7 @@ struct Look {
     stranded: Vec<String>,
     movers: Vec<String>,
     looked_at: usize,
+    states: states::States,
 }
 
 fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
@@ -216,11 +218,12 @@ fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
     let now = tx.now();
     let stranded = tx.stranded(now, LOOKED_AT_MAX)?;
     let stranded = stranded.iter().map(|run| format!("{} on {}", run.execution, run.host)).collect();
-    let (mut movers, mut looked_at) = (Vec::new(), 0);
+    let (mut movers, mut looked_at, mut states) = (Vec::new(), 0, states::States::default());
     for state in ["ready", "running"] {
         let filter = WorkFilter { state: Some(state.to_owned()), ..WorkFilter::default() };
         for work in tx.works(&filter, LOOKED_AT_MAX)? {
             looked_at += 1;
+            states.add(&work, work.queued_at);
             if let Some(reason) = stands_still(tx, &work)? {
                 movers.push(format!("{}: {reason}", work.id));
             }
@@ -232,13 +235,14 @@ fn look(tx: &mut dyn Snapshot) -> Result<Look, StoreError> {
     for wait in tx.waits(&active, LOOKED_AT_MAX)? {
         looked_at += 1;
         let Some(work) = tx.work(wait.work)? else { continue };
+        states.add(&work, wait.registered_at);
         let reason = match work.state.waits_for() {
             Some(waits_for) if waits_for == wait.id => waits_for_nothing(tx, &wait, &work)?,
             Some(_) | None => Some("it has a Wait and does not wait"),
         };
         movers.extend(reason.map(|reason| format!("{}: {reason}", work.id)));
     }
-    Ok(Look { paused, lanes, unstopped, stranded, movers, looked_at })
+    Ok(Look { paused, lanes, unstopped, stranded, movers, looked_at, states })
 }
 
 /// Why nothing will move a Work. None when something will, or it has ended.
@@ -318,6 +322,7 @@ impl Look {
             );
             checks.add("hosts", "warning", sentence);
         }
+        self.states.report(checks);
         match self.movers.as_slice() {
             [] => {
                 let sentence = match self.looked_at {

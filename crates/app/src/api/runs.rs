@@ -34,7 +34,8 @@ fn body(tx: &mut dyn Snapshot, execution: &Execution) -> Result<RunBody, Refused
     let keys = tx.keys_of(work.id)?;
     let result = tx.turn_result(execution.id)?;
     let now = tx.now();
-    Ok(RunBody::new(execution, &work, &keys, &trigger, result.as_ref(), now))
+    let so_far = runtime::meter::so_far(tx, execution)?;
+    Ok(RunBody::new(execution, &work, &keys, &trigger, result.as_ref(), now).with_more_used(so_far))
 }
 
 /// A run with the orders to it, and what it has said by calls.
@@ -65,11 +66,29 @@ pub(crate) async fn show(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
 /// `not_found`, `ambiguous_id`, and what reading the store answers.
 pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<RunBody, Failure> {
     let text = text.to_owned();
-    read(daemon, "run", move |tx| {
+    let (execution, body) = read(daemon, "run", move |tx| {
         let execution = execution(tx, &text)?;
-        whole(tx, &execution)
+        let body = whole(tx, &execution)?;
+        Ok((execution, body))
     })
-    .await
+    .await?;
+    Ok(RunBody { directory: directory(daemon, &execution).await?, ..body })
+}
+
+/// The directory that a run works in, or worked in.
+///
+/// # Errors
+/// What reading the store answers.
+async fn directory(daemon: &Daemon, run: &Execution) -> Result<Option<String>, Failure> {
+    let generations = daemon.runtime().generations();
+    let binding = generations.binding(daemon.store(), run.generation, &run.scope, &run.binding).await?;
+    let executor = daemon.runtime().registry().executor(&run.executor);
+    Ok(match (binding, executor) {
+        (Some(binding), Some(executor)) => {
+            executor.directory(run.id, &binding.config).map(|path| path.display().to_string())
+        }
+        (Some(_), None) | (None, _) => None,
+    })
 }
 
 /// Says why a run started.
@@ -83,7 +102,7 @@ pub(crate) async fn why(daemon: &Arc<Daemon>, asked: &Asked) -> Answer {
 /// `not_found`, `ambiguous_id`, and what reading the store answers.
 pub(crate) async fn reasons(daemon: &Daemon, text: &str) -> Result<WhyBody, Failure> {
     let id = text.to_owned();
-    read(daemon, "why", move |tx| {
+    let (execution, mut body) = read(daemon, "why", move |tx| {
         let id = resolve::run(tx, &id)?;
         let why = why::why(tx, id)?.ok_or_else(|| Failure::not_found("no such run"))?;
         let run = whole(tx, &why.execution)?;
@@ -102,7 +121,9 @@ pub(crate) async fn reasons(daemon: &Daemon, text: &str) -> Result<WhyBody, Fail
             woken: woken.as_ref(),
             waits: waits.as_ref(),
         });
-        Ok(WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, sentences })
+        Ok((why.execution, WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, sentences }))
     })
-    .await
+    .await?;
+    body.run.directory = directory(daemon, &execution).await?;
+    Ok(body)
 }

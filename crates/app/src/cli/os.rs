@@ -225,8 +225,7 @@ pub(super) fn main(arguments: &[OsString]) -> ExitCode {
     let out = Output::new(Form::Json);
     let done = one_thread().and_then(|runtime| runtime.block_on(run(os, out)));
     match done {
-        Ok(()) => Exit::DONE.into(),
-        Err(Stop::PipeClosed) => Exit::DONE.into(),
+        Ok(()) | Err(Stop::PipeClosed) => Exit::DONE.into(),
         Err(Stop::Failure(failure)) => {
             out.failure(&failure);
             failure.exit.into()

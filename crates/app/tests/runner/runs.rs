@@ -47,6 +47,8 @@ fn log_prints_what_the_run_wrote() {
     let _served = home.serve();
     let sent = home.json(&[&emit("say.hello", "1")[..], &["--wait"]].concat());
     let id = text(&sent, "/run/id");
+    let directory = text(&home.json(&["runs", "show", id]), "/directory").to_owned();
+    assert!(directory.contains(id) && std::path::Path::new(&directory).is_dir(), "{directory}");
     assert_eq!(home.run(&["runs", "log", id]).code(0).out, "hello\n");
     let piece = home.json(&["runs", "log", id]);
     assert_eq!((&piece["from"], &piece["text"]), (&0.into(), &"hello\n".into()));

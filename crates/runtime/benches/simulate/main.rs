@@ -4,6 +4,7 @@
 //! clock of its own, over SQLite in memory; a process that dies is dropped, and another is put together over what is
 //! durable. Run it with `cargo xtask simulate`; what it came to is in `docs/reliability.md`.
 
+#![expect(clippy::unwrap_used, reason = "it shares the files of the tests, and fails as they do")]
 #![expect(clippy::print_stdout, reason = "the simulator reports to standard output")]
 #![expect(clippy::disallowed_methods, reason = "the simulator is told for how many minutes it runs")]
 

@@ -111,7 +111,7 @@ async fn nothing_starts_while_the_old_attempt_cannot_be_stopped_for_certain() {
     let late = world.deliver("d-3", "k").await;
     assert!(stop(&mut world).await);
     assert_eq!(world.outcome(late).await, Some(CheckpointOutcome::Routed));
-    assert_eq!(world.work(work).await.eligibility, Eligibility::Stopping { interrupted: run });
+    assert_eq!(world.work(work).await.eligibility, Eligibility::Stopping { interrupted: run, repeats: None });
     assert_eq!(world.executions().await.len(), 1);
     let again = world.runtime.retry(work, DeliveryId::known("retry")).await;
     assert!(matches!(again, Err(ControlError::Refused(WorkRefusal::Stopping))), "{again:?}");

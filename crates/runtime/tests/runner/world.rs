@@ -24,8 +24,8 @@ use domain::wait::{Registration, Wait};
 use domain::work::Work;
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, Executor, Handler, Injected, Injection,
-    Log, LogRequest, PinError, Recovery, ResumeRequest, RunError, RunRequest, Secret, SecretError, Segment,
-    StartGate, Stopped,
+    Log, LogRequest, Notice, PinError, Recovery, ResumeRequest, RunError, RunRequest, Secret, SecretError,
+    Segment, StartGate, Stopped,
 };
 use runtime::{
     AcceptError, ApplyError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
@@ -48,6 +48,8 @@ pub(super) enum Call {
     Observe(ExecutionId),
     Inject(ExecutionId, EventId),
     Interrupt(ExecutionId),
+    Notice(ExecutionId, String),
+    Release(ExecutionId),
     Stop(ExecutionId),
 }
 
@@ -81,6 +83,7 @@ struct DoubleState {
     proofs: BTreeMap<ExecutionId, Vec<EventId>>,
     resumes: bool,
     tokens: Given,
+    keeps_content: bool,
 }
 
 /// How a run is to go wrong before it begins.
@@ -211,6 +214,11 @@ impl Double {
     /// How many bytes every run has written.
     pub(super) fn write(&self, bytes: u64) {
         self.state.lock().unwrap().written = bytes;
+    }
+
+    /// Makes it unable to remove what it has of a run.
+    pub(super) fn cannot_release(&self, cannot: bool) {
+        self.state.lock().unwrap().keeps_content = cannot;
     }
 
     /// Lets attempts go on from their Waits, or has the next attempt do it.
@@ -349,6 +357,19 @@ impl Executor for Double {
         })
     }
 
+    fn release(&self, execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
+        let mut state = self.state.lock().unwrap();
+        state.calls.push(Call::Release(execution));
+        let kept = state.keeps_content;
+        Box::pin(async move { if kept { Err("the test says so".to_owned()) } else { Ok(()) } })
+    }
+
+    fn notify(&self, segment: Segment, notice: Notice) -> BoxFuture<'_, ()> {
+        let mut state = self.state.lock().unwrap();
+        state.calls.push(Call::Notice(segment.execution, format!("{}: {}", notice.code, notice.text)));
+        Box::pin(async {})
+    }
+
     fn proof(&self, segment: Segment) -> BoxFuture<'_, Vec<EventId>> {
         let proofs = self.state.lock().unwrap().proofs.get(&segment.execution).cloned();
         Box::pin(async move { proofs.unwrap_or_default() })
@@ -406,6 +427,7 @@ pub(super) fn scope(policy: ActivePolicy, concurrency: u32) -> EffectiveScope {
         resource: None,
         timeout_seconds: None,
         inactivity_seconds: None,
+        credential: None,
         retry: None,
         secrets: BTreeMap::new(),
         declared_in: name.clone(),

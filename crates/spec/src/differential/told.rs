@@ -128,6 +128,9 @@ fn tell_works(places: &Places<'_>, lines: &mut BTreeSet<String>) {
 
 fn tell_attempts(places: &Places<'_>, lines: &mut BTreeSet<String>) {
     for (at, it) in places.attempts.iter().enumerate() {
+        // In order of acceptance, whichever turn took them.
+        let mut taken = places.list(&it.consumed);
+        taken.sort_unstable();
         lines.insert(format!(
             "attempt {at} of {:?}, number {}: {:?} at {} until {:?}, recovering {}, by {:?} and {:?} after {:?}, took \
              {:?}, ended for {:?}",
@@ -140,7 +143,7 @@ fn tell_attempts(places: &Places<'_>, lines: &mut BTreeSet<String>) {
             places.event(it.trigger),
             it.resumed_by.map(|event| places.event(event)),
             it.retry_of.map(|attempt| places.attempt(attempt)),
-            places.list(&it.consumed),
+            taken,
             it.interrupted_by.map(|event| places.event(event)),
         ));
     }

@@ -1,8 +1,10 @@
 //! How much a page weighs when there is much to show, or when what it shows was written to make it heavy.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
-use super::{ask, has, page};
+use super::{ask, has, page, rows};
 use crate::api::tests::{Reply, TestDaemon};
 use crate::view::log::WEIGHT_MAX;
 
@@ -94,14 +96,16 @@ fn hostile_config(scopes: usize) -> String {
     for number in 0..scopes {
         let scope = name(number);
         let (kind, binding) = (format!("k{}", "k".repeat(62)), "b".repeat(128));
-        config += &format!(
+        write!(
+            config,
             "[[scopes]]\nname = \"{scope}\"\n[scopes.settings]\nconcurrency = 200\n\
              [[scopes.bindings]]\nname = \"{binding}\"\nexecutor = \"fake\"\n\
              config = {{ wait = {{ types = [\"{0}\"] }} }}\n\
              [[scopes.routes]]\nname = \"{binding}\"\nhandler = \"match\"\nbinding = \"{binding}\"\n\
              config = {{ types = [\"{0}\"], kind = \"{kind}\" }}\n",
             event_type()
-        );
+        )
+        .unwrap();
     }
     config
 }
@@ -110,13 +114,16 @@ fn event_type() -> String {
     format!("t.{}", "e".repeat(126))
 }
 
+/// More than a page of a list has.
+const WORKS: usize = 55;
+
 #[tokio::test]
 async fn no_list_is_heavier_whatever_its_names_are() {
     let config = hostile_config(60);
     let daemon = TestDaemon::start_with(&config).await;
     let scope = config.split("name = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     let source = heavy(200);
-    for number in 0..120 {
+    for number in 0..WORKS {
         let id = format!("{}{number:04}", heavy(508));
         let key = json!({ "source": source, "external_id": id });
         let delivery = format!("{}{number:04}", heavy(508));
@@ -125,7 +132,12 @@ async fn no_list_is_heavier_whatever_its_names_are() {
         // And one that fails for good: it has no key.
         daemon.emit(&json!({ "scope": scope, "type": event_type() })).await;
     }
-    let waits = |page: &serde_json::Value| page["items"].as_array().unwrap().len() == 120;
+    let waits = |page: &serde_json::Value| page["items"].as_array().unwrap().len() == WORKS;
+    for work in daemon.get_json("/v1/work?limit=200").await["items"].as_array().unwrap() {
+        daemon
+            .until(&format!("/v1/work/{}", work["id"].as_str().unwrap()), |work| work["state"] == "waiting")
+            .await;
+    }
     daemon.until("/v1/waits?limit=200", waits).await;
     for path in [
         "/",

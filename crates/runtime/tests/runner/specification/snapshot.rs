@@ -194,6 +194,7 @@ fn timer_record(timer: &Timer) -> TimerRecord {
     let kind = match timer.kind {
         TimerKind::Retry { .. } => spec::driver::TimerKind::Retry,
         TimerKind::Wait { .. } => spec::driver::TimerKind::Wait,
+        TimerKind::BudgetWindow => panic!("no case has a budget"),
     };
     TimerRecord { due_at: timer.due_at, work: timer.work, kind }
 }
