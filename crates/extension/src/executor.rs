@@ -103,8 +103,7 @@ pub trait Executor: fmt::Debug + Send + Sync {
     fn log(&self, request: LogRequest) -> BoxFuture<'_, Result<Log, RunError>>;
 
     /// The directory that a run works in, by its binding's configuration; none where it has none, or none yet.
-    fn directory(&self, execution: ExecutionId, config: &Value) -> Option<std::path::PathBuf> {
-        let _none = (execution, config);
+    fn directory(&self, _execution: ExecutionId, _config: &Value) -> Option<std::path::PathBuf> {
         None
     }
 
