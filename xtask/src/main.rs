@@ -17,6 +17,7 @@ mod output;
 mod postgres;
 mod readme;
 mod screenshots;
+mod simulate;
 mod tidy;
 
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Command {
     Screenshots(screenshots::Arguments),
     /// Break rules on purpose, and see that tests notice
     Mutants(mutants::Arguments),
+    /// Run random programs on the runtime and the reference, and compare everything after each command
+    Simulate(simulate::Arguments),
     /// Kill, suspend, starve and double real daemons under load
     Drill(drill::Arguments),
     /// Be the job that drills let the daemon run
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Command::Readme => readme::run(),
         Command::Screenshots(arguments) => screenshots::run(&arguments),
         Command::Mutants(arguments) => mutants::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Drill(arguments) => drill::run(&arguments),
         Command::DrillJob(arguments) => drill::job::run(&arguments),
     };

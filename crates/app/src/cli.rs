@@ -55,10 +55,11 @@ struct Cli {
     /// Print one JSON object, or one per line where a command keeps printing
     #[arg(long, global = true, display_order = 900)]
     json: bool,
-    /// The directory with the database, the configuration and the socket [default: ~/.open-conduit] [env:
-    /// OPEN_CONDUIT_HOME]
-    // Clap would name the flag in every usage line where the variable is set; `env::home` reads that.
+    // Clap would name the flag in every usage line where it read the variable; `env::home` reads that.
     #[arg(long, global = true, value_name = "DIR", display_order = 901)]
+    #[arg(
+        help = "The directory with the database, the configuration and the socket [default: ~/.open-conduit] [env: OPEN_CONDUIT_HOME]"
+    )]
     home: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,

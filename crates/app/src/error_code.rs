@@ -45,6 +45,7 @@ pub(crate) enum ErrorCode {
     TooManyTries,
     HomeUnreadable,
     LogUnavailable,
+    ContentReleased,
     EntryUnavailable,
     TooManyStreams,
     Database,
@@ -85,7 +86,7 @@ pub(crate) enum ErrorCode {
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 70] = [
+    pub(crate) const ALL: [Self; 71] = [
         Self::BadRequest,
         Self::UnsupportedSpecversion,
         Self::Unauthorized,
@@ -121,6 +122,7 @@ impl ErrorCode {
         Self::TooManyTries,
         Self::HomeUnreadable,
         Self::LogUnavailable,
+        Self::ContentReleased,
         Self::EntryUnavailable,
         Self::TooManyStreams,
         Self::Database,
@@ -159,6 +161,7 @@ impl ErrorCode {
     ];
 
     /// The stable word.
+    #[expect(clippy::too_many_lines, reason = "one line for each code")]
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::BadRequest => "bad_request",
@@ -196,6 +199,7 @@ impl ErrorCode {
             Self::TooManyTries => "too_many_tries",
             Self::HomeUnreadable => "home_unreadable",
             Self::LogUnavailable => "log_unavailable",
+            Self::ContentReleased => "content_released",
             Self::EntryUnavailable => "entry_unavailable",
             Self::TooManyStreams => "too_many_streams",
             Self::Database => "database",
@@ -278,6 +282,7 @@ impl ErrorCode {
             | Self::TooManyCalls
             | Self::NotInjected
             | Self::KeyConflict => StatusCode::CONFLICT,
+            Self::ContentReleased => StatusCode::GONE,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotThePage => StatusCode::MISDIRECTED_REQUEST,
@@ -307,6 +312,7 @@ impl ErrorCode {
     }
 
     /// The kind of error in a few words, the same for every occurrence.
+    #[expect(clippy::too_many_lines, reason = "one line for each code")]
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::BadRequest => "The request cannot be read",
@@ -344,6 +350,7 @@ impl ErrorCode {
             Self::TooManyTries => "Too many wrong codes",
             Self::HomeUnreadable => "The home cannot be read",
             Self::LogUnavailable => "The output cannot be read",
+            Self::ContentReleased => "The content of the run was released",
             Self::EntryUnavailable => "The entry cannot receive now",
             Self::TooManyStreams => "Too many streams are open",
             Self::Database => "The database failed",

@@ -348,6 +348,10 @@ impl Executor for ShellExecutor {
         })
     }
 
+    fn release(&self, execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move { Self::release(self, execution).await.map_err(|error| error.to_string()) })
+    }
+
     fn inject(&self, injection: Injection) -> BoxFuture<'_, Injected> {
         let site = Arc::clone(&self.site);
         Box::pin(async move {

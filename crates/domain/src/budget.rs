@@ -17,6 +17,7 @@ use crate::text::{DeliveryId, EventType, ScopeName, Unit};
 use crate::time::Timestamp;
 
 mod amount;
+pub mod meter;
 #[cfg(test)]
 mod tests;
 
@@ -291,15 +292,16 @@ pub enum Admission<'a> {
 /// Decides about a turn, given every budget it is under. A turn that an operator let through is held and deferred
 /// by none, and reserves what is left.
 ///
-/// A limit that is reached comes before what only passes by, so that a hold is never hidden behind a deferral.
+/// A limit that is reached comes before what only passes by, so that a hold is never hidden behind a deferral. What
+/// is not known yet may be all that is left, so of turns that nothing is known about one runs at a time.
 pub fn admit<'a>(
     standings: &[Standing<'a>],
     is_let_through: bool,
     mut estimate: impl FnMut(&Unit) -> Amount,
 ) -> Admission<'a> {
     if !is_let_through {
-        if let Some(full) = standings.iter().find(|standing| standing.used >= standing.budget.limit) {
-            return Admission::Held(*full);
+        if let Some(full) = full(standings) {
+            return Admission::Held(full);
         }
         if let Some(crowded) = standings.iter().find(|standing| standing.left() == Amount::ZERO) {
             return Admission::Deferred(crowded.budget);
@@ -314,7 +316,25 @@ pub fn admit<'a>(
     Admission::Admitted(reserved)
 }
 
+/// The budget that holds a Work, or goes on holding it: the first whose ledger has come to its limit. None where
+/// nothing does, because a limit was raised, a budget is gone, or another day or week has begun.
+pub fn full<'a>(standings: &[Standing<'a>]) -> Option<Standing<'a>> {
+    standings.iter().find(|standing| standing.used >= standing.budget.limit).copied()
+}
+
 impl Standing<'_> {
+    /// Whether its ledger is past the threshold at which the budget warns, and not at its limit.
+    pub fn is_past_warning(&self) -> bool {
+        self.used < self.budget.limit
+            && self.budget.warns_at().is_some_and(|threshold| self.used >= threshold)
+    }
+
+    /// How it stands, in words.
+    pub fn words(&self) -> String {
+        let Budget { unit, limit, .. } = self.budget;
+        format!("of the budget of {}, {} of {limit} {unit} is used", self.budget, self.used)
+    }
+
     /// What neither has been used nor is reserved.
     pub fn left(&self) -> Amount {
         self.budget.limit.less(self.used).less(self.reserved)
@@ -322,14 +342,14 @@ impl Standing<'_> {
 }
 
 /// What a turn is expected to use, from what the newest turns of its kind used: their median, the larger of the
-/// middle two. Nothing where nothing is known. A turn and an attempt count one.
+/// middle two. Where nothing is known it may be anything. A turn and an attempt count one.
 pub fn estimate(unit: &Unit, is_first_turn: bool, recent: &[Amount]) -> Amount {
     if let Some(counted) = counted(unit, is_first_turn) {
         return counted;
     }
     let mut sorted: Vec<Amount> = recent.iter().copied().take(ESTIMATED_FROM).collect();
     sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied().unwrap_or(Amount::ZERO)
+    sorted.get(sorted.len() / 2).copied().unwrap_or(Amount::MAX)
 }
 
 /// What one turn uses of a unit that the runtime counts itself; none for any other unit.

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::text::{ConcurrencyKey, ScopeName, TextError};
+use crate::text::{ConcurrencyKey, CredentialName, ScopeName, TextError};
 
 /// What a refused Work waits for. Its text is the name of the list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +35,8 @@ pub enum Blocker {
     Reserved(ScopeName),
     /// The same of a budget over all scopes.
     ReservedOverall,
+    /// The credential of its binding has met its usage limit; see [`crate::credential`].
+    Credential(CredentialName),
 }
 
 /// The list of those that wait for a budget over all scopes. No scope's name is like that.
@@ -51,10 +53,37 @@ impl Blocker {
             | Self::ScopePaused(_)
             | Self::Unconfigured(_)
             | Self::Reserved(_)
-            | Self::ReservedOverall => true,
+            | Self::ReservedOverall
+            | Self::Credential(_) => true,
             Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) | Self::Stopping(_) | Self::Asked(_) => {
                 false
             }
+        }
+    }
+
+    /// How many of those who wait for it come back when a configuration is put in force: as many as may find room.
+    /// `concurrency` is what each scope allows now, none where it is gone.
+    pub fn comes_back(
+        &self,
+        concurrency: impl FnOnce(&ScopeName) -> Option<u32>,
+        is_paused: impl FnOnce(&ScopeName) -> bool,
+    ) -> u32 {
+        match self {
+            // A scope that is gone is said by another list.
+            Self::ScopeFull(scope) => concurrency(scope).unwrap_or(u32::MAX),
+            // They stay while their scope is paused, so that an apply walks no long list for nothing.
+            Self::ScopePaused(scope) if is_paused(scope) => 0,
+            // One at a time.
+            Self::Concurrency(..) => 1,
+            // They all come back.
+            Self::ScopePaused(_)
+            | Self::ScopeDisabled(_)
+            | Self::Unconfigured(_)
+            | Self::Reserved(_)
+            | Self::ReservedOverall
+            | Self::Credential(_) => u32::MAX,
+            // No configuration brings them back.
+            Self::Backoff(_) | Self::Exhausted(_) | Self::Held(_) | Self::Stopping(_) | Self::Asked(_) => 0,
         }
     }
 
@@ -71,6 +100,9 @@ impl Blocker {
         if word == "concurrency" {
             let (scope, key) = scope.split_once(':').ok_or(unknown)?;
             return Ok(Self::Concurrency(ScopeName::new(scope)?, ConcurrencyKey::new(key)?));
+        }
+        if word == "credential" {
+            return CredentialName::new(scope).map(Self::Credential);
         }
         let scope = ScopeName::new(scope)?;
         match word {
@@ -104,6 +136,7 @@ impl fmt::Display for Blocker {
             Self::Asked(scope) => write!(f, "asked:{scope}"),
             Self::Reserved(scope) => write!(f, "reserved:{scope}"),
             Self::ReservedOverall => f.write_str(RESERVED_OVERALL),
+            Self::Credential(credential) => write!(f, "credential:{credential}"),
         }
     }
 }
@@ -111,7 +144,7 @@ impl fmt::Display for Blocker {
 #[cfg(test)]
 mod tests {
     use super::Blocker;
-    use crate::text::{ConcurrencyKey, ScopeName};
+    use crate::text::{ConcurrencyKey, CredentialName, ScopeName};
 
     #[test]
     fn text_round_trips() {
@@ -129,10 +162,46 @@ mod tests {
             Blocker::Asked(scope.clone()),
             Blocker::Reserved(scope),
             Blocker::ReservedOverall,
+            Blocker::Credential(CredentialName::known("claude/team")),
         ] {
             assert_eq!(Blocker::parse(&blocker.to_string()).unwrap(), blocker);
         }
+        assert!(Blocker::parse("credential:Not A Name").is_err());
         assert!(Blocker::parse("moon:main").is_err());
         assert!(Blocker::parse("scope_full").is_err());
+    }
+
+    #[test]
+    fn as_many_come_back_as_a_configuration_may_have_room_for() {
+        let (scope, gone) = (ScopeName::known("main"), ScopeName::known("gone"));
+        let comes = |blocker: &Blocker| {
+            blocker.comes_back(|name| (*name == scope).then_some(3), |name| *name == scope)
+        };
+        assert_eq!(
+            [comes(&Blocker::ScopeFull(scope.clone())), comes(&Blocker::ScopeFull(gone.clone()))],
+            [3, u32::MAX]
+        );
+        assert_eq!(
+            [comes(&Blocker::ScopePaused(scope.clone())), comes(&Blocker::ScopePaused(gone))],
+            [0, u32::MAX]
+        );
+        let key = ConcurrencyKey::known("deploy");
+        assert_eq!(comes(&Blocker::Concurrency(scope.clone(), key)), 1);
+        let all = [
+            Blocker::ScopeDisabled(scope.clone()),
+            Blocker::Unconfigured(scope.clone()),
+            Blocker::Reserved(scope.clone()),
+            Blocker::ReservedOverall,
+            Blocker::Credential(CredentialName::known("claude")),
+        ];
+        assert!(all.iter().all(|blocker| comes(blocker) == u32::MAX && blocker.is_of_configuration()));
+        let none = [
+            Blocker::Backoff(scope.clone()),
+            Blocker::Exhausted(scope.clone()),
+            Blocker::Held(scope.clone()),
+            Blocker::Stopping(scope.clone()),
+            Blocker::Asked(scope.clone()),
+        ];
+        assert!(none.iter().all(|blocker| comes(blocker) == 0 && !blocker.is_of_configuration()));
     }
 }

@@ -15,7 +15,7 @@ use crate::budget::Budget;
 use crate::retry::OwnRetry;
 use crate::route::{ActivePolicy, Fallbacks};
 use crate::scope::SecretRef;
-use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
+use crate::text::{BindingName, CredentialName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
 
 pub mod limits;
 mod secret;
@@ -196,6 +196,8 @@ pub struct BindingConfig {
     pub inactivity_seconds: Option<u32>,
     /// What it says itself about trying again after a failure.
     pub retry: Option<OwnRetry>,
+    /// What it calls the account that its executor uses.
+    pub credential: Option<CredentialName>,
     /// The environment variables its attempts get, each with the name of a secret.
     pub secrets: BTreeMap<String, String>,
 }

@@ -13,7 +13,8 @@ use crate::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Sequence, Work
 use crate::intent::Controls;
 use crate::lease::{Fenced, Grant, Lease};
 use crate::outcome::Outcome;
-use crate::text::{BindingName, ExecutorName, ScopeName};
+use crate::retention::Content;
+use crate::text::{BindingName, CredentialName, ExecutorName, ScopeName};
 use crate::time::Timestamp;
 use crate::toolbelt::{Declared, Toolbelt};
 
@@ -135,12 +136,24 @@ pub struct Turn {
     pub resumed_by: Option<EventId>,
     /// What the executor had recorded when the turn before ended, to go on from.
     pub session: Option<Handle>,
+    /// Whether an operator let it start in spite of a budget, which then does not end it either.
+    pub let_through: bool,
+    /// How often it has reported what it uses.
+    pub reports: i64,
 }
 
 impl Turn {
     /// The first turn of an attempt.
     pub const fn first(cause: EventId) -> Self {
-        Self { number: 1, cause, used: Duration::ZERO, resumed_by: None, session: None }
+        Self {
+            number: 1,
+            cause,
+            used: Duration::ZERO,
+            resumed_by: None,
+            session: None,
+            let_through: false,
+            reports: 0,
+        }
     }
 }
 
@@ -151,6 +164,8 @@ pub struct Resumption {
     pub winner: EventId,
     /// The Event on whose chain the attempt goes on.
     pub cause: EventId,
+    /// Whether an operator let the turn start in spite of a budget.
+    pub let_through: bool,
 }
 
 /// One attempt at a Work.
@@ -182,6 +197,8 @@ pub struct Execution {
     pub binding: BindingName,
     /// The executor of that binding.
     pub executor: ExecutorName,
+    /// What of an account its binding named, whose usage limit it may meet.
+    pub credential: Option<CredentialName>,
     /// The configuration it is pinned to.
     pub generation: Generation,
     /// What its active segments may take together.
@@ -209,6 +226,8 @@ pub struct Execution {
     pub interrupted_by: Option<EventId>,
     /// What its process has to make calls with, and has said by them.
     pub toolbelt: Toolbelt,
+    /// What has become of what it was given and left behind.
+    pub content: Content,
 }
 
 /// Why an Execution cannot be recovered now.
@@ -246,6 +265,17 @@ impl Execution {
             Some(lease) if lease.owner != grant.owner => Err(Fenced::Owner),
             Some(_) => Ok(()),
         }
+    }
+
+    /// Checks that a call of the attempt itself counts at `now`, whichever process serves it: the attempt goes on, at
+    /// the epoch that the call was given for.
+    ///
+    /// # Errors
+    /// [`Fenced`] says why it does not.
+    pub fn authorize_call(&self, epoch: Epoch, now: Timestamp) -> Result<(), Fenced> {
+        // Without a lease nobody has authority, whoever asks.
+        let owner = self.lease.map_or(crate::id::Incarnation::FIRST, |lease| lease.owner);
+        self.authorize(Grant { owner, epoch }, now)
     }
 
     /// Records what the executor started. From here on it may let it run.
@@ -352,6 +382,8 @@ impl Execution {
         self.turn.number += 1;
         self.turn.cause = by.cause;
         self.turn.resumed_by = Some(by.winner);
+        self.turn.let_through = by.let_through;
+        self.turn.reports = 0;
         Ok(self)
     }
 
@@ -466,8 +498,12 @@ impl Execution {
             | ExecutionState::Failed
             | ExecutionState::Cancelled => {}
         }
-        assert!(self.turn.number >= 1, "{id}: turns count from one");
+        assert!(self.turn.number >= 1 && self.turn.reports >= 0, "{id}: turns count from one");
         assert_eq!(self.turn.number > 1, self.turn.resumed_by.is_some(), "{id}: a wake begins a later turn");
+        assert!(
+            self.content == Content::Kept || self.state.is_terminal(),
+            "{id}: only what ended loses content"
+        );
         assert!(!self.unstopped || self.state.is_terminal(), "{id}: only what ended can be left unstopped");
         assert!(!self.recovering || self.lease.is_some(), "{id}: recovery holds a lease");
         let interrupted = self.interrupted_by.is_some();

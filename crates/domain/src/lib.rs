@@ -30,6 +30,8 @@ pub mod execution;
 pub mod intent;
 pub mod outcome;
 pub mod budget;
+pub mod retention;
+pub mod credential;
 pub mod retry;
 pub mod timer;
 pub mod wait;

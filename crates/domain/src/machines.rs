@@ -70,6 +70,8 @@ pub(crate) fn execution() -> Execution {
         trigger: EventId::from_number(1),
         trigger_sequence: Sequence::FIRST,
         retry_of: None,
+        credential: None,
+        content: crate::retention::Content::Kept,
         binding: BindingName::known("shell"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,
@@ -162,7 +164,10 @@ fn show_work(work: &Work) -> String {
         Eligibility::Woken { resumes: None, .. } => ", woken",
         Eligibility::Woken { resumes: Some(_), .. } => ", woken to resume",
         Eligibility::Exhausted { .. } => ", exhausted",
-        Eligibility::Stopping { .. } => ", its last attempt is being stopped",
+        Eligibility::Stopping { repeats: None, .. } => ", its last attempt is being stopped",
+        Eligibility::Stopping { repeats: Some(_), .. } => {
+            ", its last attempt is being stopped, to be repeated"
+        }
     };
     let held = match (&work.hold, work.let_through) {
         (Some(_), _) => ", held",
@@ -208,7 +213,7 @@ const fn woken(resumes: Option<ExecutionId>) -> Eligibility {
     Eligibility::Woken { wait: WAIT, event: RETRY, resumes }
 }
 
-const WORK_COMMANDS: [Command<Work>; 27] = [
+const WORK_COMMANDS: [Command<Work>; 28] = [
     Command { name: "enqueue", apply: |work| words(work.enqueue(NOW)) },
     Command { name: "claim", apply: |work| words(work.claim(LIVE)).map(|(work, _attempt)| work) },
     Command {
@@ -261,6 +266,10 @@ const WORK_COMMANDS: [Command<Work>; 27] = [
     Command { name: "release", apply: |work| words(work.release(NOW)) },
     Command { name: "interrupt, input", apply: |work| words(work.interrupt(LIVE, true, NOW)) },
     Command { name: "interrupt, no input", apply: |work| words(work.interrupt(LIVE, false, NOW)) },
+    Command {
+        name: "stop and hold, budget",
+        apply: |work| words(work.stop_and_hold(LIVE, RETRY, spent(), NOW)),
+    },
     Command { name: "stopped", apply: |work| words(work.stopped(LIVE, NOW)) },
     Command { name: "cancel", apply: |work| words(work.cancel(NOW)) },
 ];
@@ -304,14 +313,14 @@ fn every_state_and_command_of_a_work() {
         (
             "being stopped",
             Work {
-                eligibility: Eligibility::Stopping { interrupted: LIVE },
+                eligibility: Eligibility::Stopping { interrupted: LIVE, repeats: None },
                 ..work(WorkState::Ready, Queue::Idle)
             },
         ),
         (
             "being stopped, with input",
             Work {
-                eligibility: Eligibility::Stopping { interrupted: LIVE },
+                eligibility: Eligibility::Stopping { interrupted: LIVE, repeats: None },
                 ..work(WorkState::Ready, Queue::Blocked(Blocker::Stopping(ScopeName::known("main"))))
             },
         ),
@@ -367,7 +376,7 @@ fn show_execution(execution: &Execution) -> String {
 
 /// A wake of the live attempt.
 pub(crate) const RESUMPTION: Resumption =
-    Resumption { winner: EventId::from_number(2), cause: EventId::from_number(3) };
+    Resumption { winner: EventId::from_number(2), cause: EventId::from_number(3), let_through: false };
 
 const EXECUTION_COMMANDS: [Command<Execution>; 15] = [
     Command { name: "pin", apply: |execution| words(execution.pin(GRANT, handle(), NOW)) },

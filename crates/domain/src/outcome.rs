@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::credential::UsageLimit;
 use crate::execution::ExecutionState;
 use std::time::Duration;
 
@@ -86,6 +87,9 @@ pub struct TurnResult {
     /// outside the bounds of [`retry::HINT_MAX`] is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<u64>,
+    /// That the account it uses is used up, whatever its outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage_limit: Option<UsageLimit>,
     /// What it used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
@@ -116,11 +120,18 @@ impl TurnResult {
             exit_status: None,
             status: None,
             retry_after_seconds: None,
+            usage_limit: None,
             usage: Vec::new(),
             artifacts: Vec::new(),
             consumed_inputs: Vec::new(),
             wait: None,
         }
+    }
+
+    /// After how long another try is worth it: what it says itself, or when its account may be used again.
+    pub fn retry_hint(&self) -> Option<Duration> {
+        let own = self.retry_after_seconds.map(Duration::from_secs);
+        own.or_else(|| self.usage_limit.map(UsageLimit::wait))
     }
 
     /// A turn that ends in a Wait.
@@ -220,7 +231,7 @@ impl Ending<'_> {
     fn after_failure(&self, now: Timestamp) -> AfterAttempt {
         let (pending, failed) = (self.pending, self.execution);
         let failures = self.work.failures.saturating_add(1);
-        let hint = self.result.retry_after_seconds.map(Duration::from_secs);
+        let hint = self.result.retry_hint();
         let exhausted = Eligibility::Exhausted { failed, because: Exhaustion::Budget };
         let eligibility = match retry::after_failure(self.work.lifecycle, failures, self.policy, hint) {
             AfterFailure::NextInput => Eligibility::Clear,

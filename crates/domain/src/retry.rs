@@ -65,6 +65,8 @@ pub enum Eligibility {
     Stopping {
         /// The attempt that was interrupted.
         interrupted: ExecutionId,
+        /// The Event that triggered it, where the next attempt repeats it; none where new input begins that.
+        repeats: Option<Sequence>,
     },
 }
 

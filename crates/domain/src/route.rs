@@ -15,6 +15,25 @@ use crate::text::{BindingName, Code, ConcurrencyKey, RouteName, ScopeName, WorkK
 use crate::time::Timestamp;
 use crate::work::{Lifecycle, Work, WorkState};
 
+/// The Work that a match means by the Event's own address. What the runtime says about a Work names it and is addressed
+/// to none: it is for whoever asks for that very Work.
+pub fn addressee(event: &Event, wants: &Match) -> Option<WorkId> {
+    let asks_for_it = match wants {
+        Match::Addressed => true,
+        Match::Attach { .. } | Match::Fresh { .. } | Match::Drop { .. } => false,
+    };
+    event.work.filter(|_work| asks_for_it || !event.is_announcement())
+}
+
+/// Whether a match may go on with a successor of the Work that owns its keys. What is addressed to a Work means that
+/// one.
+pub fn may_reopen(event: &Event, wants: &Match) -> bool {
+    match wants {
+        Match::Attach { reopens, .. } => !reopens.is_empty() && addressee(event, wants).is_none(),
+        Match::Fresh { .. } | Match::Addressed | Match::Drop { .. } => false,
+    }
+}
+
 /// What happens to a matched Event while the selected Work has a running attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -491,7 +510,7 @@ pub fn route(
             if let Some(owner) = facts.owners.iter().find_map(|(_key, owner)| *owner) {
                 return Err(RouteRefusal::KeyOwned { owner });
             }
-            if let Some(addressed) = event.work.filter(|_work| !event.is_announcement()) {
+            if let Some(addressed) = addressee(event, wants) {
                 return Err(RouteRefusal::Contradiction { addressed });
             }
             let keys = facts.owners.iter().map(|(key, _owner)| key.clone()).collect();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::budget::Budget;
 use crate::retry::OwnRetry;
 use crate::route::{ActivePolicy, Fallbacks};
-use crate::text::{BindingName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
+use crate::text::{BindingName, CredentialName, EntryName, ExecutorName, HandlerName, RouteName, ScopeName};
 
 /// Settings that a scope inherits from above. Each has a bound; `crate::config` checks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +86,8 @@ pub struct Binding {
     pub inactivity_seconds: Option<u32>,
     /// What it says itself about trying again after a failure.
     pub retry: Option<OwnRetry>,
+    /// What it calls the account that its executor uses.
+    pub credential: Option<CredentialName>,
     /// Names of secrets its attempts get in their environment, with the variable for each.
     pub secrets: BTreeMap<String, SecretRef>,
     /// The scope that declared it, which may be an ancestor.

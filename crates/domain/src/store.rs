@@ -22,12 +22,14 @@ pub mod access;
 pub mod alias;
 pub mod budget;
 pub mod config;
+pub mod credential;
 pub mod event;
 pub mod execution;
 pub mod feed;
 pub mod intent;
 pub mod kv;
 pub mod pause;
+pub mod retention;
 pub mod route;
 pub mod start;
 pub mod succession;
@@ -40,12 +42,14 @@ pub use access::{AccessReads, AccessWrites, Session, Token};
 pub use alias::{AliasReads, AliasWrites};
 pub use budget::{BudgetReads, BudgetWrites};
 pub use config::{ConfigReads, ConfigWrites, GenerationRow};
+pub use credential::{CredentialReads, CredentialWrites};
 pub use event::{EventFilter, EventReads, EventWrites};
 pub use execution::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, Stranded};
 pub use feed::{FeedReads, FeedWrites};
 pub use intent::{IntentReads, IntentWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
 pub use pause::{InForce, PauseReads, PauseWrites};
+pub use retention::{RetentionReads, RetentionWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
 pub use succession::{SuccessionReads, SuccessionWrites};
@@ -66,6 +70,8 @@ pub trait Snapshot:
     + AliasReads
     + BudgetReads
     + ToolbeltReads
+    + CredentialReads
+    + RetentionReads
     + KvReads
     + ConfigReads
     + PauseReads
@@ -91,6 +97,8 @@ pub trait Tx:
     + AliasWrites
     + BudgetWrites
     + ToolbeltWrites
+    + CredentialWrites
+    + RetentionWrites
     + KvWrites
     + ConfigWrites
     + PauseWrites

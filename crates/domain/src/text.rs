@@ -184,6 +184,10 @@ text_type!(
     CallId, "a call id", 100
 );
 text_type!(
+    /// A run's own name for one report of what it uses; with the run it is the identity of that report.
+    ReportId, "a report id", 200
+);
+text_type!(
     /// The name of a scope.
     ScopeName, "a scope name", 128, name
 );
@@ -194,6 +198,10 @@ text_type!(
 text_type!(
     /// The name of a binding, unique within its scope.
     BindingName, "a binding name", 128, name
+);
+text_type!(
+    /// What a binding calls the account that its executor uses, the same in every scope.
+    CredentialName, "a credential name", 128, name
 );
 text_type!(
     /// The name of an extension entry, unique within its scope.

@@ -1,7 +1,8 @@
 //! Timers: durable future acceptances.
 //!
 //! A timer that is due becomes an Event with an identity of its own, accepted like any other. Nothing happens
-//! by a clock alone: what acts is the Event.
+//! by a clock alone: what acts is the Event. One kind only looks again at what holds a Work, which starts nothing that
+//! input did not ask for, and becomes none.
 
 use crate::id::{ExecutionId, TimerId, WaitId, WorkId};
 use crate::text::ScopeName;
@@ -20,6 +21,8 @@ pub enum TimerKind {
         /// The Wait.
         wait: WaitId,
     },
+    /// The end of the day or week whose budget holds its Work.
+    BudgetWindow,
 }
 
 impl TimerKind {
@@ -28,6 +31,7 @@ impl TimerKind {
         match self {
             Self::Retry { .. } => "retry",
             Self::Wait { .. } => "wait_timeout",
+            Self::BudgetWindow => "budget_window",
         }
     }
 }
@@ -51,9 +55,13 @@ pub struct Timer {
 
 impl Timer {
     /// The same timer after the clock stepped back past what it waits: it never waits longer than it was armed
-    /// for. None when it need not change.
+    /// for. None when it need not change, as where it is for a time of the calendar.
     #[must_use]
     pub fn rearmed(&self, now: Timestamp) -> Option<Self> {
+        match self.kind {
+            TimerKind::Retry { .. } | TimerKind::Wait { .. } => {}
+            TimerKind::BudgetWindow => return None,
+        }
         let delay = self.due_at.since(self.armed_at);
         (self.due_at.since(now) > delay).then(|| Self {
             armed_at: now,
@@ -89,5 +97,7 @@ mod tests {
         assert_eq!(timer.rearmed(at(5000)), None, "one that is overdue is simply due");
         let rearmed = timer.rearmed(at(900)).unwrap();
         assert_eq!((rearmed.armed_at, rearmed.due_at), (at(900), at(1200)));
+        let midnight = Timer { kind: TimerKind::BudgetWindow, ..timer };
+        assert_eq!(midnight.rearmed(at(900)), None, "a time of the calendar does not move");
     }
 }

@@ -92,11 +92,27 @@ pub trait Executor: fmt::Debug + Send + Sync {
         self.stop(segment)
     }
 
+    /// Tells a segment that runs something that it may act on. It is no Event and no input: nothing asks whether it
+    /// was read, and it is not told again. An executor without a way to tell it does nothing.
+    fn notify(&self, segment: Segment, notice: Notice) -> BoxFuture<'_, ()> {
+        drop((segment, notice));
+        Box::pin(async {})
+    }
+
     /// The Events that a segment, which has ended without a result of its own, proves to have taken in besides
     /// those it was started with.
     fn proof(&self, segment: Segment) -> BoxFuture<'_, Vec<EventId>> {
         drop(segment);
         Box::pin(async { Vec::new() })
+    }
+
+    /// Removes everything that it has of an attempt, which has ended: output, artifacts, directories. It may be called
+    /// again, and for one that it has nothing of.
+    ///
+    /// # Errors
+    /// Why it could not, in words; it is tried again.
+    fn release(&self, _execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async { Ok(()) })
     }
 
     /// Reads from a segment's output.
@@ -183,6 +199,15 @@ pub struct Injection {
     pub segment: Segment,
     /// The Event, with its body unless that is gone.
     pub input: InputView,
+}
+
+/// Something that a segment which runs may act on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// A stable word: `budget_warning`.
+    pub code: &'static str,
+    /// In words, for people and agents.
+    pub text: String,
 }
 
 /// What became of an Event that was offered to a segment.

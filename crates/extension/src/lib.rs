@@ -8,6 +8,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use domain::credential::UsageLimit;
 pub use domain::event::{Key, Payload};
 pub use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Revision, Sequence, WorkId};
 pub use domain::intent::Controls;
@@ -32,7 +33,7 @@ pub mod executor;
 pub mod gate;
 
 pub use executor::{
-    AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, PinError, Recovery,
+    AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, Notice, PinError, Recovery,
     ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
 pub use gate::{StartDecision, StartGate, StartSettlement, StartView};

@@ -12,7 +12,7 @@ use domain::id::{EventId, ExecutionId, Incarnation, Sequence, TimerId, WaitId};
 use domain::lease::Fenced;
 use domain::outcome::{Ending, Outcome, Settlement, TurnResult};
 use domain::retry::Eligibility;
-use domain::store::{StoreError, Tx};
+use domain::store::{Priority, StoreError, Tx};
 use domain::text::ScopeName;
 use domain::timer::{Timer, TimerKind};
 use domain::work::{Queue, Work};
@@ -20,10 +20,13 @@ use tokio::sync::mpsc;
 
 use crate::alias::Endings;
 use crate::announce;
-use crate::budget;
+use crate::budget::{self, Use};
+use crate::credential;
 use crate::execute::Report;
 use crate::generation::ActiveGeneration;
+use crate::meter;
 use crate::node::Runtime;
+use crate::order;
 use crate::park;
 use crate::route::reopen::lanes_of;
 use crate::schedule;
@@ -75,6 +78,8 @@ struct Completed {
     ready: bool,
     broken: bool,
     crossed: u64,
+    /// How many met the usage limit of their credential.
+    limited: u64,
 }
 
 impl Completed {
@@ -87,6 +92,7 @@ impl Completed {
         self.ready |= other.ready;
         self.broken |= other.broken;
         self.crossed += other.crossed;
+        self.limited += other.limited;
     }
 }
 
@@ -164,35 +170,31 @@ impl Complete {
             };
             (0..count).map(one).collect()
         });
-        let active = runtime.generations().active();
-        let crossings = runtime.propose_events(reports.len() * active.crossings_max());
         let me = runtime.store().incarnation();
-        let own = runtime.clone();
-        runtime
-            .store()
-            .transact("complete", move |tx| {
-                let mut step = Step {
-                    active: &active,
-                    runtime: &own,
-                    me,
-                    crossings: budget::Proposed::new(&crossings),
-                    freed: BTreeMap::new(),
-                    endings: Endings::default(),
-                    done: Completed::default(),
-                };
-                let mut proposed = proposed.iter().copied();
-                for execution in &*waiting {
-                    step.settle_stored(tx, execution, proposed.next().expect("one id for each"))?;
-                }
-                for report in &*reports {
-                    step.report(tx, report, proposed.next().expect("one id for each"))?;
-                }
-                for (scope, freed) in &step.freed {
-                    step.done.ready |= schedule::room_freed(tx, scope, *freed)?;
-                }
-                Ok::<_, StoreError>(step.done)
-            })
-            .await
+        let (own, turns) = (runtime.clone(), reports.len());
+        let body = move |tx: &mut dyn Tx, active: &ActiveGeneration, crossings: &mut budget::Proposed<'_>| {
+            let mut step = Step {
+                active,
+                runtime: &own,
+                me,
+                crossings,
+                freed: BTreeMap::new(),
+                endings: Endings::default(),
+                done: Completed::default(),
+            };
+            let mut proposed = proposed.iter().copied();
+            for execution in &*waiting {
+                step.settle_stored(tx, execution, proposed.next().expect("one id for each"))?;
+            }
+            for report in &*reports {
+                step.report(tx, report, proposed.next().expect("one id for each"))?;
+            }
+            for (scope, freed) in &step.freed {
+                step.done.ready |= schedule::room_freed(tx, scope, *freed)?;
+            }
+            Ok::<_, StoreError>(step.done)
+        };
+        runtime.under_newest((Priority::Normal, "complete"), turns, body).await
     }
 
     /// The same in a transaction for each, so that one which cannot be settled keeps no other from it. Its
@@ -233,31 +235,35 @@ impl Complete {
             // Whoever reported has let go, and the lease of an attempt that goes on runs out.
             runtime.hints().recover.notify_one();
         }
-        if done.armed > 0 {
+        runtime.metrics().usage_limits.inc_by(done.limited);
+        if done.armed + done.limited > 0 {
             runtime.hints().wake.notify_one();
         }
         if done.ready {
             runtime.hints().schedule.notify_one();
+        }
+        if !done.ended.is_empty() {
+            runtime.hints().retain.notify_one();
         }
         runtime.hints().committed();
     }
 }
 
 /// One transaction of the stage.
-struct Step<'a> {
+struct Step<'a, 'p> {
     active: &'a ActiveGeneration,
     runtime: &'a Runtime,
     /// This life, for which recovery counts.
     me: Incarnation,
     /// Ids for Events about budgets.
-    crossings: budget::Proposed<'a>,
+    crossings: &'a mut budget::Proposed<'p>,
     /// How many attempts ended in each scope, whose room goes to those that wait for it.
     freed: BTreeMap<ScopeName, u32>,
     endings: Endings,
     done: Completed,
 }
 
-impl Step<'_> {
+impl Step<'_, '_> {
     fn report(&mut self, tx: &mut dyn Tx, report: &Report, proposed: Proposed) -> Result<(), StoreError> {
         let Some(read) = tx.execution(report.execution)? else {
             return Err(StoreError::Corrupt {
@@ -272,26 +278,30 @@ impl Step<'_> {
         let told = toolbelt::told(tx, &read, &report.result)?;
         let recorded = read.clone().record(report.grant, told.outcome, tx.now());
         let recorded = recorded.expect("the grant was just found to speak for it");
-        let result = clipped(&told);
+        let mut result = clipped(&told);
+        let metered = meter::settled(tx, &read, &mut result)?;
         // Before anything else of the result: whatever looks at what is pending must not see what was taken in.
         proof(tx, &read, &result.consumed_inputs)?;
-        keep(tx, &read, result)?;
+        keep(tx, &read, result.clone())?;
         if let Some(found) = report.recovered {
             // False when no daemon has noted its start, and then nobody asks for the count.
             tx.count_recovered(self.me, found)?;
         }
-        self.charge(tx, &read, &told)?;
-        self.settle(tx, &read, recorded, &told, proposed)
+        if let Some(limit) = result.usage_limit {
+            self.done.limited += u64::from(credential::met(tx, &read, limit)?);
+        }
+        self.charge(tx, &read, Use::Reported { usage: &result.usage, metered: &metered })?;
+        self.settle(tx, &read, recorded, &result, proposed)
     }
 
     /// Adds what a turn used to the ledgers, with the outcome and whatever it is.
-    fn charge(&mut self, tx: &mut dyn Tx, read: &Execution, result: &TurnResult) -> Result<(), StoreError> {
+    fn charge(&mut self, tx: &mut dyn Tx, read: &Execution, spent: Use<'_>) -> Result<(), StoreError> {
         if self.active.charged(&read.scope).is_empty() {
             return Ok(());
         }
         let Some(work) = tx.work(read.work)? else { return Ok(()) };
         let turn = (&work, read);
-        let charged = budget::charge(tx, self.active, turn, Some(&result.usage), &mut self.crossings)?;
+        let charged = budget::charge(tx, self.active, turn, spent, self.crossings)?;
         self.done.announced |= charged.announced;
         self.done.ready |= charged.ready;
         self.done.crossed += charged.crossed;
@@ -387,6 +397,7 @@ impl Step<'_> {
         self.done.announced |= announce::turn_ended(tx, self.active, proposed.event, &next, &ended, result)?;
         self.done.ended.push(result.outcome);
         if let Some(wait) = wait {
+            order::turn_over(tx, &ended)?;
             self.done.armed += u64::from(park::register(tx, &wait)?);
             let woken = fact::registered(tx, self.active, &wait, proposed.woken)?;
             self.done.ready |= woken.ready;

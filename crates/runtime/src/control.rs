@@ -10,11 +10,12 @@ use domain::capacity::Blocker;
 use domain::causal::Origin;
 use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
 use domain::execution::{Execution, ExecutionState};
-use domain::id::{EventId, ExecutionId, Generation, WorkId};
+use domain::id::{EventId, ExecutionId, Generation, TimerId, WorkId};
 use domain::intent::IntentKind;
 use domain::retry::{Eligibility, RETRY_REQUESTED};
 use domain::store::{ExecutionFilter, Priority, Snapshot, StoreError, Tx};
 use domain::text::{DeliveryId, EventType, ExecutorName, ScopeName, SourceName};
+use domain::timer::TimerKind;
 use domain::work::{HoldReason, Queue, Work, WorkRefusal, WorkState};
 use extension::Stopped;
 use thiserror::Error;
@@ -22,13 +23,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::alias;
-use crate::budget;
+use crate::budget::{self, Proposed};
 use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
 use crate::generation::{ActiveGeneration, ApplyError};
+use crate::meter;
 use crate::node::Runtime;
 use crate::order;
 use crate::pause;
+use crate::retain;
 use crate::schedule;
 use crate::stage::{self, BATCH, Chain};
 use crate::wake::{self, fact};
@@ -77,45 +80,10 @@ impl Runtime {
     /// # Errors
     /// [`ControlError`]; then nothing has changed. A Work that has ended stays as it ended.
     pub async fn cancel(&self, id: WorkId) -> Result<Cancelled, ControlError> {
-        let active = self.generations().active();
-        let crossings = self.propose_events(active.crossings_max());
-        let cancelled = self
-            .store()
-            .transact_at(Priority::High, "cancel", move |tx| {
-                let now = tx.now();
-                let work = tx.work(id)?.ok_or(ControlError::UnknownWork(id))?;
-                let next = work.clone().cancel(now)?;
-                let mut ended = None;
-                let mut had_room = work.queue == Queue::Runnable;
-                if let Some(execution) = live_of(tx, &work)?
-                    && let Some(read) = tx.execution(execution)?
-                    && let Ok(execution) = read.clone().cancel(now)
-                {
-                    tx.update_execution(&execution, &read)?;
-                    if read.outcome.is_none() && read.state.is_going_on() {
-                        let mut proposed = budget::Proposed::new(&crossings);
-                        budget::charge(tx, &active, (&work, &read), None, &mut proposed)?;
-                    }
-                    had_room |= read.state != ExecutionState::Parked;
-                    ended = Some(execution);
-                }
-                tx.update_work(&next, &work)?;
-                tx.delete_timers_of(id)?;
-                alias::end_of(tx, id)?;
-                if let Some(wait) = work.state.waits_for()
-                    && let Some(wait) = tx.wait(wait)?.and_then(|wait| wait.cancel(now))
-                {
-                    tx.end_wait(&wait)?;
-                }
-                // A Work in the queue may have been offered the only room there is.
-                if had_room {
-                    schedule::room_freed(tx, &work.scope, 1)?;
-                    budget::offer(tx, &active, &work.scope)?;
-                }
-                schedule::key_freed(tx, &next)?;
-                Ok::<_, ControlError>(ended)
-            })
-            .await?;
+        let body = move |tx: &mut dyn Tx, active: &ActiveGeneration, proposed: &mut Proposed<'_>| {
+            cancel(tx, active, id, proposed)
+        };
+        let cancelled = self.under_newest((Priority::High, "cancel"), 1, body).await?;
         if let Some(execution) = &cancelled {
             self.held().lose(execution.id);
             self.hints().recover.notify_one();
@@ -124,6 +92,7 @@ impl Runtime {
         self.hints().stop.notify_one();
         // A budget may have been crossed.
         self.hints().route.notify_one();
+        self.hints().retain.notify_one();
         self.hints().committed();
         Ok(Cancelled { execution: cancelled })
     }
@@ -160,6 +129,7 @@ impl Runtime {
                 let work = tx.work(id)?.ok_or(ControlError::UnknownWork(id))?;
                 let next = work.clone().release(tx.now())?;
                 tx.update_work(&next, &work)?;
+                budget::disarm_lift(tx, id)?;
                 if let Some(wait) = next.state.waits_for() {
                     fact::released(tx, &active, wait, proposed)?;
                 }
@@ -188,7 +158,10 @@ impl Runtime {
         let (blockers, paused) = self.store().read("reconsider", read).await?;
         for (blocker, count) in blockers.into_iter().filter(|(blocker, _count)| blocker.is_of_configuration())
         {
-            let room = self.room_for(&blocker, &paused);
+            let active = self.generations().active();
+            let concurrency =
+                |scope: &ScopeName| active.scope(scope).map(|active| active.scope.settings.concurrency);
+            let room = blocker.comes_back(concurrency, |scope| self.is_paused(scope, &paused));
             self.bring_back(&blocker, count.min(room)).await?;
         }
         self.lift_raised().await?;
@@ -206,6 +179,8 @@ impl Runtime {
             .await?;
         self.hints().route.notify_one();
         self.hints().schedule.notify_one();
+        self.hints().wake.notify_one();
+        self.hints().retain.notify_one();
         self.hints().committed();
         Ok(())
     }
@@ -237,15 +212,12 @@ impl Runtime {
             .await?;
         for part in held.chunks(BATCH as usize) {
             let (part, active) = (part.to_vec(), self.generations().active());
+            let timers: Vec<TimerId> =
+                self.store().ids(|maker, now| part.iter().map(|_work| maker.timer(now)).collect());
             let lift = move |tx: &mut dyn Tx| {
-                let now = tx.now();
-                for id in &part {
-                    let Some(work) = tx.work(*id)? else { continue };
-                    let Some(hold) = &work.hold else { continue };
-                    if let Ok(next) = work.clone().lift(HoldReason::Budget, now)
-                        && budget::is_raised(tx, &active, &work, hold)?
-                    {
-                        tx.update_work(&next, &work)?;
+                for (id, timer) in part.iter().zip(&timers) {
+                    if let Some(work) = tx.work(*id)? {
+                        budget::look_again(tx, &active, &work, *timer)?;
                     }
                 }
                 Ok::<_, StoreError>(())
@@ -254,31 +226,46 @@ impl Runtime {
         }
         Ok(())
     }
+}
 
-    fn room_for(&self, blocker: &Blocker, paused: &BTreeSet<ScopeName>) -> u32 {
-        match blocker {
-            Blocker::ScopeFull(scope) => {
-                let active = self.generations().active();
-                active.scope(scope).map_or(BATCH, |scope| scope.scope.settings.concurrency)
-            }
-            // They stay while their scope is paused, so that an apply walks no long list for nothing.
-            Blocker::ScopePaused(scope) if self.is_paused(scope, paused) => 0,
-            // One at a time.
-            Blocker::Concurrency(..) => 1,
-            // They all come back.
-            Blocker::ScopePaused(_)
-            | Blocker::ScopeDisabled(_)
-            | Blocker::Unconfigured(_)
-            | Blocker::Reserved(_)
-            | Blocker::ReservedOverall => u32::MAX,
-            // No configuration brings them back.
-            Blocker::Backoff(_)
-            | Blocker::Exhausted(_)
-            | Blocker::Held(_)
-            | Blocker::Stopping(_)
-            | Blocker::Asked(_) => 0,
+fn cancel(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    id: WorkId,
+    proposed: &mut Proposed<'_>,
+) -> Result<Option<Execution>, ControlError> {
+    let now = tx.now();
+    let work = tx.work(id)?.ok_or(ControlError::UnknownWork(id))?;
+    let next = work.clone().cancel(now)?;
+    let mut ended = None;
+    let mut had_room = work.queue == Queue::Runnable;
+    if let Some(execution) = live_of(tx, &work)?
+        && let Some(read) = tx.execution(execution)?
+        && let Ok(execution) = read.clone().cancel(now)
+    {
+        tx.update_execution(&execution, &read)?;
+        if read.outcome.is_none() && read.state.is_going_on() {
+            meter::cut_off(tx, active, (&work, &read), proposed)?;
         }
+        had_room |= read.state != ExecutionState::Parked;
+        ended = Some(execution);
     }
+    tx.update_work(&next, &work)?;
+    tx.delete_timers_of(id)?;
+    alias::end_of(tx, id)?;
+    if let Some(wait) = work.state.waits_for()
+        && let Some(wait) = tx.wait(wait)?.and_then(|wait| wait.cancel(now))
+    {
+        tx.end_wait(&wait)?;
+    }
+    // A Work in the queue may have been offered the only room there is.
+    if had_room {
+        schedule::room_freed(tx, &work.scope, 1)?;
+        budget::offer(tx, active, &work.scope)?;
+    }
+    schedule::key_freed(tx, &next)?;
+    retain::cancelled(tx, active, &next)?;
+    Ok(ended)
 }
 
 /// The attempt of a Work that has not ended: the one that runs, or the one that is parked.
@@ -329,7 +316,12 @@ fn retry(
     if !tx.insert_event(&event, &delivery.payload)? {
         return Err(StoreError::Conflict { what: "a delivery that is both there and not" }.into());
     }
-    tx.delete_timers_of(id)?;
+    // What looks again at a hold stays: the hold does, too.
+    for timer in tx.timers_of(id, BATCH)? {
+        if let TimerKind::Retry { .. } = timer.kind {
+            tx.delete_timer(timer.id)?;
+        }
+    }
     wake::begin_retry(tx, &work, &next, &last, (sequence, event.id), "retry_requested", active)?;
     Ok(Acceptance::New { event: event.id, sequence })
 }

@@ -13,12 +13,14 @@ use domain::event::{Event, Payload};
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{ExecutionId, Incarnation, Sequence};
 use domain::intent::{ANSWER_TIME_MAX, Answer, Intent, IntentKind};
-use domain::store::{StoreError, Tx};
+use domain::store::{Priority, StoreError, Tx};
 use domain::time::Timestamp;
 use extension::{EventView, Injected, Injection, InputView};
 
+use crate::budget::Proposed;
 use crate::caught::{Panicked, caught};
 use crate::execute::Unequipped;
+use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::order::{self, Fence};
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
@@ -264,10 +266,10 @@ async fn interrupt(runtime: &Runtime, order: &Order) -> Result<Option<Said>, Sto
         return Ok(Some(cannot(&order.execution, IntentKind::Interrupt)));
     }
     let (id, sequence) = (order.execution.id, order.intent.sequence);
-    let active = runtime.generations().active();
-    let crossings = runtime.propose_events(active.crossings_max());
-    let fence = move |tx: &mut dyn Tx| order::fence(tx, id, sequence, (&active, &crossings));
-    let fenced = runtime.store().transact("interrupt", fence).await?;
+    let fence = move |tx: &mut dyn Tx, active: &ActiveGeneration, proposed: &mut Proposed<'_>| {
+        order::fence(tx, id, sequence, active, proposed)
+    };
+    let fenced = runtime.under_newest((Priority::Normal, "interrupt"), 1, fence).await?;
     if let Fence::Fenced = fenced {
         tracing::info!(execution = %id, event = %order.event.id, "a run was interrupted");
         crate::metrics::count(&runtime.metrics().orders, "interrupted");

@@ -205,7 +205,7 @@ async fn launch(runtime: Runtime, claim: Claimed, given: Option<Given>) {
         },
     };
     let remaining = execution.remaining(runtime.store().now());
-    let (token, digest) = toolbelt::issue(&runtime, &execution).unzip();
+    let (token, digest) = toolbelt::new_token(&runtime, &execution).unzip();
     let request = RunRequest { token, ..request::build(&execution, kind, given, &equipment) };
     let host = pin::Host { runtime: runtime.clone(), execution: execution.id, grant, digest };
     let run = match execution.turn.resumed_by {

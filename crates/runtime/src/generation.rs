@@ -8,10 +8,11 @@ use domain::budget::{Budget, Per};
 use domain::causal::Bounds;
 use domain::id::Generation;
 use domain::intent::Controls;
+use domain::retention::Keeping;
 use domain::retry::Policy;
 use domain::scope::Settings;
 use domain::scope::{Binding, EffectiveScope, Route};
-use domain::store::{GenerationRow, Store, StoreError};
+use domain::store::{GenerationRow, Store, StoreError, Tx};
 use domain::text::{BindingName, ExecutorName, ScopeName};
 use extension::PreparedRoute;
 use thiserror::Error;
@@ -157,6 +158,13 @@ impl ActiveGeneration {
         self.scopes.values().flat_map(|scope| &scope.routes).any(|route| !route.prepared.ignores_work())
     }
 
+    /// What each scope keeps of runs.
+    pub(crate) fn kept(&self) -> BTreeMap<ScopeName, Keeping> {
+        let kept =
+            self.scopes.iter().map(|(name, active)| (name.clone(), Keeping::from(&active.scope.settings)));
+        kept.collect()
+    }
+
     /// The scope of that name.
     pub fn scope(&self, name: &ScopeName) -> Option<&ActiveScope> {
         self.scopes.get(name)
@@ -225,6 +233,15 @@ impl Generations {
             self.activate(ActiveGeneration::prepare(row.number, scopes, &self.registry)?);
         }
         Ok(())
+    }
+
+    /// Whether another process has applied a generation that is not in force here yet.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(crate) fn is_behind(tx: &mut dyn Tx, active: &ActiveGeneration) -> Result<bool, StoreError> {
+        let newest = tx.current_generation_number()?;
+        Ok(newest.is_some_and(|newest| newest > active.number))
     }
 
     fn activate(&self, generation: ActiveGeneration) {

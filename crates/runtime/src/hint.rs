@@ -25,6 +25,8 @@ pub struct Hints {
     pub(crate) subscribed: AtomicBool,
     /// An attempt may have lost its authority.
     pub recover: Notify,
+    /// A run ended, or less is to be kept.
+    pub retain: Notify,
     /// Something ended that may still run.
     pub stop: Notify,
     /// Something was committed: for streams over the change feed.

@@ -47,6 +47,10 @@ pub struct Metrics {
     pub budget_deferrals: Counter,
     /// Warning thresholds and limits that ledgers came to.
     pub budget_crossings: Counter,
+    /// Results that said that the account of their credential is used up.
+    pub usage_limits: Counter,
+    /// Runs whose content was removed.
+    pub content_released: Counter,
     /// Leases renewed.
     pub renewed: Counter,
     /// Leases found lost at renewal.
@@ -69,6 +73,8 @@ impl Metrics {
             ("budget_holds", "Works held because a budget is used up", &self.budget_holds),
             ("budget_deferrals", "Starts put off by what other runs have reserved", &self.budget_deferrals),
             ("budget_crossings", "Warning thresholds and limits that were reached", &self.budget_crossings),
+            ("usage_limits", "Runs that met the usage limit of their credential", &self.usage_limits),
+            ("content_released", "Runs whose log, artifacts and input were removed", &self.content_released),
             ("leases_renewed", "Leases renewed", &self.renewed),
             ("leases_lost", "Leases found lost at renewal", &self.lost),
         ];

@@ -26,6 +26,7 @@ use crate::metrics::Metrics;
 use crate::own::{self, Own};
 use crate::recover::{self, Recover};
 use crate::registry::{Registry, SecretSource};
+use crate::retain::Retain;
 use crate::route::Route;
 use crate::schedule::Schedule;
 use crate::stage;
@@ -92,6 +93,8 @@ pub struct Stages {
     pub alias: Alias,
     /// From ended leases to what became of the attempts.
     pub recover: Recover,
+    /// From runs that ended to content that is released.
+    pub retain: Retain,
 }
 
 impl Runtime {
@@ -123,6 +126,7 @@ impl Runtime {
             wake: Wake::new(runtime.clone()),
             alias: Alias::new(runtime.clone()),
             recover: Recover::new(runtime.clone()),
+            retain: Retain::new(runtime.clone()),
         };
         (runtime, stages)
     }
@@ -148,7 +152,7 @@ impl Runtime {
 
     /// Lets the stages run until [`Self::shutdown`].
     pub fn start(&self, stages: Stages) {
-        let Stages { route, schedule, execute, dispatch, complete, wake, alias, recover } = stages;
+        let Stages { route, schedule, execute, dispatch, complete, wake, alias, recover, retain } = stages;
         self.run(route, |hints| &hints.route);
         self.run(schedule, |hints| &hints.schedule);
         self.run(execute, |hints| &hints.execute);
@@ -157,6 +161,7 @@ impl Runtime {
         self.run(wake, |hints| &hints.wake);
         self.run(alias, |hints| &hints.alias);
         self.run(recover, |hints| &hints.recover);
+        self.run(retain, |hints| &hints.retain);
         self.spawn(own::run(self.clone(), self.0.end.clone()));
         self.spawn(renew::run(self.clone(), self.0.end.clone()));
         self.spawn(control::stop_loop(self.clone(), self.0.options.look_again, self.0.end.clone()));

@@ -7,7 +7,7 @@
 use domain::causal::Origin;
 use domain::delivery::{self, AcceptFacts, Acceptance, Delivery, MANUAL_SOURCE};
 use domain::event::{Event, Payload};
-use domain::execution::Execution;
+use domain::execution::{Execution, ExecutionState};
 use domain::id::{EventId, ExecutionId, IdMaker, Sequence, WorkId};
 use domain::input::Input;
 use domain::intent::{Answer, ErrorFallback, Intent, IntentKind, IntentState, MANUAL_INTERRUPT};
@@ -17,9 +17,10 @@ use domain::text::{Code, DeliveryId, EventType, SourceName};
 use domain::work::{Queue, Work, WorkRefusal, WorkState};
 use serde::Serialize;
 
-use crate::budget;
+use crate::budget::{self, Proposed};
 use crate::control::ControlError;
 use crate::generation::ActiveGeneration;
+use crate::meter;
 use crate::node::Runtime;
 use crate::schedule;
 
@@ -64,7 +65,8 @@ pub(crate) fn fence(
     tx: &mut dyn Tx,
     execution: ExecutionId,
     sequence: Sequence,
-    (active, crossings): (&ActiveGeneration, &[EventId]),
+    active: &ActiveGeneration,
+    proposed: &mut Proposed<'_>,
 ) -> Result<Fence, StoreError> {
     let now = tx.now();
     let corrupt = |reason: &str| StoreError::Corrupt { table: "intent", reason: reason.to_owned() };
@@ -81,7 +83,7 @@ pub(crate) fn fence(
     let next = work.clone().interrupt(read.id, pending, now).expect("the live attempt is its Work's own");
     let accepted = intent.clone().answered(Answer::Accepted, now).expect("it was sent a moment ago");
     tx.update_execution(&ended, &read)?;
-    budget::charge(tx, active, (&work, &read), None, &mut budget::Proposed::new(crossings))?;
+    meter::cut_off(tx, active, (&work, &read), proposed)?;
     tx.update_work(&next, &work)?;
     tx.update_intent(&accepted, &intent)?;
     schedule::room_freed(tx, &work.scope, 1)?;
@@ -103,6 +105,20 @@ pub(crate) fn stopped(tx: &mut dyn Tx, ended: &Execution) -> Result<bool, StoreE
     let Ok(next) = work.clone().stopped(ended.id, tx.now()) else { return Ok(false) };
     tx.update_work(&next, &work)?;
     Ok(next.queue == Queue::Runnable)
+}
+
+/// Retires the orders to a turn that ended in a Wait and were not carried out: its attempt may go on, and they are
+/// for no later turn. (INJ-4)
+pub(crate) fn turn_over(tx: &mut dyn Tx, parked: &Execution) -> Result<(), StoreError> {
+    if parked.state != ExecutionState::Parked {
+        return Ok(());
+    }
+    for read in tx.intents_of(parked.id, u32::MAX)? {
+        if let Ok(stale) = read.clone().stale() {
+            tx.update_intent(&stale.because("the run was parked before it was delivered"), &read)?;
+        }
+    }
+    Ok(())
 }
 
 /// What an operator gives to a running attempt.

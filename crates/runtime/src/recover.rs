@@ -142,7 +142,7 @@ async fn recover(runtime: Runtime, execution: Execution, grant: Grant) {
         Err(Unequipped::Store(error)) => return again(&runtime, &execution, grant, &error),
     };
     // What goes on is given the token of this epoch before it counts: until it is adopted, none is good.
-    let (token, digest) = toolbelt::issue(&runtime, &execution).unzip();
+    let (token, digest) = toolbelt::new_token(&runtime, &execution).unzip();
     let segment = Segment { token, ..Runtime::segment(&execution, &equipment) };
     let found = equipment.executor.recover(segment.clone()).await;
     tracing::info!(execution = %execution.id, epoch = %execution.epoch, found = word(&found), "recovered a run");

@@ -15,16 +15,18 @@ use domain::input::Input;
 use domain::lease::{Grant, Lease};
 use domain::ownership::Tenure;
 use domain::pause::paused_by;
+use domain::retention::Content;
 use domain::retry::Eligibility;
 use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
-use domain::text::{ScopeName, Unit};
+use domain::text::{CredentialName, ScopeName, Unit};
 use domain::toolbelt::Toolbelt;
 use domain::work::{Hold, HoldReason, Queue, Work, WorkState};
 use extension::StartGate;
 
 use crate::announce;
 use crate::budget::{self, Verdict};
+use crate::credential;
 use crate::execute::Claimed;
 use crate::gate::{self, Answers, Passage};
 use crate::generation::ActiveGeneration;
@@ -111,6 +113,8 @@ impl Stage for Schedule {
         if scheduled.held > 0 {
             // It may have been published that a budget is used up.
             runtime.hints().route.notify_one();
+            // And it may be looked at again when the window is over.
+            runtime.hints().wake.notify_one();
         }
         for claimed in scheduled.claimed {
             runtime.launch(claimed);
@@ -128,7 +132,7 @@ impl Schedule {
         let ids = works.len();
         let proposed: Vec<ExecutionId> =
             runtime.store().ids(|maker, now| (0..ids).map(|_| maker.execution(now)).collect());
-        let crossings = runtime.propose_events(if active.crossings_max() > 0 { ids } else { 0 });
+        let crossings = runtime.propose_events(if active.crossings_max() > 0 { 2 * ids } else { 0 });
         let owner = runtime.store().incarnation();
         let (gates, answers) = (runtime.registry().clone(), self.answers.clone());
         runtime
@@ -263,6 +267,10 @@ impl Step<'_> {
             return Ok(());
         }
         let (trigger, cause) = trigger_of(tx, &work)?;
+        let parked = parked_of(tx, &work)?;
+        if let Some(used_up) = credential::blocker(tx, named(scope, &trigger, parked.as_ref()))? {
+            return self.block(tx, &work, used_up);
+        }
         let reserved = match budget::admit(tx, active, scope, &work, &mut self.crossings)? {
             Verdict::Admitted(reserved) => reserved,
             Verdict::Deferred(blocker) => {
@@ -271,8 +279,8 @@ impl Step<'_> {
             }
             Verdict::Held(hold) => return self.hold(tx, &work, hold),
         };
-        if let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility {
-            let by = Resumption { winner: trigger.event, cause };
+        if let Some(parked) = parked {
+            let by = Resumption { winner: trigger.event, cause, let_through: work.let_through };
             return self.resume(tx, &work, (parked, by), &reserved);
         }
         let Some(binding) = scope.bindings.get(&trigger.binding) else {
@@ -294,12 +302,13 @@ impl Step<'_> {
             retry_of: work.eligibility.failed(),
             binding: binding.name.clone(),
             executor: binding.executor.clone(),
+            credential: binding.credential.clone(),
             generation: active.number,
             timeout: binding.timeout(&scope.settings),
             controls: active.controls(&binding.executor),
             deadline_at: None,
             handle: None,
-            turn: Turn::first(cause),
+            turn: Turn { let_through: work.let_through, ..Turn::first(cause) },
             outcome: None,
             claimed_at: now,
             started_at: None,
@@ -307,6 +316,7 @@ impl Step<'_> {
             unstopped: false,
             interrupted_by: None,
             toolbelt: Toolbelt::default(),
+            content: Content::Kept,
         };
         tx.insert_execution(&claimed)?;
         let last = tx.last_sequence();
@@ -322,17 +332,16 @@ impl Step<'_> {
         &mut self,
         tx: &mut dyn Tx,
         work: &Work,
-        (parked, by): (ExecutionId, Resumption),
+        (read, by): (Execution, Resumption),
         reserved: &BTreeMap<Unit, Amount>,
     ) -> Result<(), StoreError> {
         let corrupt = |reason: &str| StoreError::Corrupt { table: "work", reason: reason.to_owned() };
-        let read = tx.execution(parked)?.ok_or_else(|| corrupt("goes on with no run"))?;
         let next = read.clone().resume(self.owner, by, tx.now());
         let next = next.map_err(|_fenced| corrupt("goes on with a run that is not parked"))?;
         let (woken, _execution) = work.clone().resume().expect("a woken Work can go on");
         tx.update_execution(&next, &read)?;
         let last = tx.last_sequence();
-        tx.consume_batch(work.id, last, parked, next.turn.number)?;
+        tx.consume_batch(work.id, last, read.id, next.turn.number)?;
         tx.update_work(&woken, work)?;
         budget::reserve(tx, self.active, &next, reserved)?;
         self.started(work.clone(), next);
@@ -411,6 +420,27 @@ pub(crate) fn key_freed(tx: &mut dyn Tx, work: &Work) -> Result<bool, StoreError
     match work.concurrency_blocker() {
         Some(blocker) => bring_back(tx, &blocker, 1),
         None => Ok(false),
+    }
+}
+
+/// The credential that a turn would use: that of the attempt that goes on, else its binding's.
+fn named<'a>(
+    scope: &'a EffectiveScope,
+    trigger: &Input,
+    parked: Option<&'a Execution>,
+) -> Option<&'a CredentialName> {
+    match parked {
+        Some(run) => run.credential.as_ref(),
+        None => scope.bindings.get(&trigger.binding)?.credential.as_ref(),
+    }
+}
+
+/// The parked attempt that a Work goes on with; none where its next turn is a new attempt.
+fn parked_of(tx: &mut dyn Tx, work: &Work) -> Result<Option<Execution>, StoreError> {
+    let Eligibility::Woken { resumes: Some(parked), .. } = work.eligibility else { return Ok(None) };
+    match tx.execution(parked)? {
+        Some(run) => Ok(Some(run)),
+        None => Err(StoreError::Corrupt { table: "work", reason: "goes on with no run".to_owned() }),
     }
 }
 

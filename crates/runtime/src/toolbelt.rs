@@ -36,7 +36,7 @@ pub use input::Offered;
 pub use token::{NoTokens, TokenSource};
 pub use wait::{Awaited, Watch};
 
-pub(crate) use token::issue;
+pub(crate) use token::new_token;
 
 /// What a call asks for.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! Waking: from a timer that is due to the Event it becomes, and what that makes of its Work.
 //!
-//! *Reads* timers that are due. *Decides* in `domain::retry` and `domain::work` whether the failure that armed
+//! *Reads* timers and usage limits that are due. *Decides* in `domain::retry` and `domain::work` whether the failure that armed
 //! one is still what its Work waits out, and in `domain::wait` what ends a Wait. *Writes* the Event with its checkpoint, the Work and the timer's end
 //! together, so that a timer fires once; or, where its chain may not go further, the refusal's record and the
 //! end of the wait. *Afterwards* hints scheduling.
@@ -22,7 +22,9 @@ use domain::timer::{Timer, TimerKind};
 use domain::work::Work;
 use serde::Serialize;
 
+use crate::budget;
 use crate::causal::{self, Derived};
+use crate::credential;
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::stage::{self, Chain, Progress, Stage, StageError};
@@ -74,11 +76,17 @@ impl Stage for Wake {
         let batch = runtime.batch();
         let read = move |tx: &mut dyn domain::store::Snapshot| {
             let now = tx.now();
-            Ok::<_, StoreError>((tx.due_timers(now, batch)?, tx.next_timer_due()?))
+            let next = [tx.next_timer_due()?, tx.next_credential_due()?].into_iter().flatten().min();
+            Ok::<_, StoreError>((tx.due_timers(now, batch)?, tx.due_credential_holds(now, batch)?, next))
         };
-        let (due, next) = runtime.store().read("wake.read", read).await?;
+        let (due, credentials, next) = runtime.store().read("wake.read", read).await?;
+        let freed = !credentials.is_empty() && credential::free(runtime, tenure, credentials).await?;
+        if freed {
+            runtime.hints().schedule.notify_one();
+            runtime.hints().committed();
+        }
         if due.is_empty() {
-            return Ok(Progress::Idle { due_at: next });
+            return Ok(if freed { Progress::Advanced } else { Progress::Idle { due_at: next } });
         }
         let due: Arc<[Timer]> = due.into();
         let woken = match self.fire(tenure, Arc::clone(&due)).await {
@@ -96,7 +104,7 @@ impl Stage for Wake {
         }
         runtime.hints().committed();
         // One that cannot be fired is due still, and must not be asked for in a tight loop.
-        let moved = woken.fired + woken.refused + woken.stale + woken.behind > 0;
+        let moved = freed || woken.fired + woken.refused + woken.stale + woken.behind > 0;
         Ok(if moved { Progress::Advanced } else { Progress::Idle { due_at: next } })
     }
 }
@@ -161,6 +169,14 @@ fn fire(
                 Due::Behind => woken.behind += 1,
                 Due::Stale => woken.stale += 1,
             }
+            Ok(())
+        }
+        TimerKind::BudgetWindow => {
+            let Some(work) = tx.work(timer.work)? else { return Ok(()) };
+            // The next one, for another budget that holds it now, has the id of the one that is gone.
+            let lifted = budget::look_again(tx, active, &work, timer.id)?;
+            woken.fired += u64::from(lifted);
+            woken.stale += u64::from(!lifted);
             Ok(())
         }
     }

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod runner {
+    mod clock;
     mod engines;
     mod server;
     mod told;
@@ -18,12 +19,14 @@ mod runner {
     mod control;
     mod counted;
     mod crash;
+    mod credential;
     mod crash_sequels;
     mod crowd;
     mod gate;
     mod interrupt;
     mod inject;
     mod loops;
+    mod meter;
     mod orphan;
     mod own;
     mod pause;
@@ -39,6 +42,7 @@ mod runner {
     mod woken;
     mod recover;
     mod replay;
+    mod retain;
     mod retry;
     mod route;
     mod specification;

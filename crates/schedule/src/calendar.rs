@@ -74,11 +74,7 @@ pub(crate) const fn date(day: i64) -> (Month, u32) {
 
 /// The weekday of a day number; 0 is Sunday.
 pub(crate) const fn weekday(day: i64) -> u32 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a remainder of seven is small"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a remainder of seven is small")]
     let weekday = (day + 4).rem_euclid(7) as u32;
     weekday
 }

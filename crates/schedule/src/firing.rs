@@ -70,7 +70,7 @@ pub enum Firing {
     /// It is not due, or its scope is disabled: nothing changes.
     Rests,
     /// It fires.
-    Fires(Fired),
+    Fires(Box<Fired>),
 }
 
 /// What a firing does. All of it belongs in one transaction.
@@ -126,10 +126,10 @@ pub fn fire(armed: &Armed, scope: ScopeState, now: Timestamp) -> Firing {
         ScopeState::Enabled if now < armed.due_at => return Firing::Rests,
         ScopeState::Enabled => {}
     }
-    Firing::Fires(match &armed.stored.timing {
+    Firing::Fires(Box::new(match &armed.stored.timing {
         Timing::Every(minutes) => fire_interval(armed, *minutes, now),
         Timing::Slots(pattern, zone) => fire_slot(armed, pattern, zone, now),
-    })
+    }))
 }
 
 /// An interval publishes the moment it was due at, and is due again one interval later; when that is past, one

@@ -44,12 +44,11 @@ impl RouteRule {
             }
         }
         for (path, text) in table.texts("triggers", &mut problems) {
-            match TriggerKind::ALL.iter().find(|kind| kind.as_str() == text) {
-                Some(kind) => rule.triggers.push(*kind),
-                None => {
-                    let all: Vec<&str> = TriggerKind::ALL.iter().map(|kind| kind.as_str()).collect();
-                    problems.push(ConfigProblem::at(path, format!("must be one of `{}`", all.join("`, `"))));
-                }
+            if let Some(kind) = TriggerKind::ALL.iter().find(|kind| kind.as_str() == text) {
+                rule.triggers.push(*kind);
+            } else {
+                let all: Vec<&str> = TriggerKind::ALL.iter().map(|kind| kind.as_str()).collect();
+                problems.push(ConfigProblem::at(path, format!("must be one of `{}`", all.join("`, `"))));
             }
         }
         if problems.is_empty() { Ok(rule) } else { Err(problems) }
@@ -127,9 +126,9 @@ mod tests {
         Entry::read(&config, &ScopeName::known("t"), &[]).unwrap()
     }
 
-    fn wants(config: serde_json::Value, event_type: &str, source: &str, key: (&str, &str)) -> Option<Match> {
+    fn wants(config: &serde_json::Value, event_type: &str, source: &str, key: (&str, &str)) -> Option<Match> {
         let key = Key { source: SourceName::known(key.0), external_id: ExternalId::known(key.1) };
-        let rule = RouteRule::read(&config).unwrap();
+        let rule = RouteRule::read(config).unwrap();
         rule.wants(&[&entry()], &EventType::known(event_type), &SourceName::known(source), Some(&key))
     }
 
@@ -138,7 +137,7 @@ mod tests {
     #[test]
     fn a_trigger_leads_to_the_standing_work_of_its_job() {
         let Some(Match::Attach { keys, kind, lifecycle, .. }) =
-            wants(json!({}), "schedule.slot", "schedule/t", REPORT)
+            wants(&json!({}), "schedule.slot", "schedule/t", REPORT)
         else {
             panic!("it matches");
         };
@@ -149,11 +148,11 @@ mod tests {
     #[test]
     fn a_route_takes_the_jobs_and_triggers_it_names() {
         let narrow = || json!({ "jobs": ["report"], "triggers": ["timer", "manual"] });
-        assert!(wants(narrow(), "schedule.slot", "schedule/t", REPORT).is_some());
-        assert!(wants(narrow(), "schedule.run", "core.manual", REPORT).is_some());
-        assert!(wants(narrow(), "schedule.webhook", "schedule/t", REPORT).is_none());
-        assert!(wants(narrow(), "schedule.slot", "schedule/t", ("schedule/t", "job/backup")).is_none());
-        assert!(wants(json!({}), "schedule.event", "schedule/t", ("schedule/t", "job/backup")).is_some());
+        assert!(wants(&narrow(), "schedule.slot", "schedule/t", REPORT).is_some());
+        assert!(wants(&narrow(), "schedule.run", "core.manual", REPORT).is_some());
+        assert!(wants(&narrow(), "schedule.webhook", "schedule/t", REPORT).is_none());
+        assert!(wants(&narrow(), "schedule.slot", "schedule/t", ("schedule/t", "job/backup")).is_none());
+        assert!(wants(&json!({}), "schedule.event", "schedule/t", ("schedule/t", "job/backup")).is_some());
     }
 
     #[test]
@@ -166,7 +165,7 @@ mod tests {
             ("schedule.run.completed", "schedule/t", REPORT),
             ("core.retry.due", "core.manual", REPORT),
         ] {
-            assert!(wants(json!({}), event_type, source, key).is_none(), "{event_type} {source} {key:?}");
+            assert!(wants(&json!({}), event_type, source, key).is_none(), "{event_type} {source} {key:?}");
         }
         let rule = RouteRule::default();
         let slot = EventType::known("schedule.slot");

@@ -14,11 +14,11 @@ use crate::zone::{Zone, ZoneError};
 /// The most minutes between two runs of an interval: a year.
 pub const EVERY_MINUTES_MAX: u32 = 366 * 24 * 60;
 /// How late a slot may still run when a job says nothing. A slot that is exactly that late does not.
-pub const CATCH_UP: Duration = Duration::from_secs(6 * 60 * 60);
+pub const CATCH_UP: Duration = Duration::from_hours(6);
 /// How late a slot may be when nothing is caught up: a firing never comes at the very moment.
-pub const CATCH_UP_NONE: Duration = Duration::from_secs(60);
+pub const CATCH_UP_NONE: Duration = Duration::from_mins(1);
 /// The longest that a job may set.
-pub const CATCH_UP_MAX: Duration = Duration::from_secs(31 * 24 * 60 * 60);
+pub const CATCH_UP_MAX: Duration = Duration::from_hours(31 * 24);
 
 /// When a job runs by time. Two are the same when they mean the same, however they are written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ impl Timing {
 
 /// The time between two runs of an interval.
 pub(crate) fn interval(minutes: u32) -> Duration {
-    Duration::from_secs(u64::from(minutes) * 60)
+    Duration::from_mins(u64::from(minutes))
 }
 
 /// In words: `every hour`, `daily at 05:17 UTC`, `0 9 * * * in Europe/London`.

@@ -1,246 +1,76 @@
 //! Two implementations, the same random commands, and everything compared after each.
 //!
-//! A program is a list of numbers. Each number is a step by itself, so that a list can be cut down to the few
-//! that matter, written into a file, and run again. What a step names (the third Work, the first attempt) is
-//! looked up in what is there, which is the same on both sides or already a difference.
+//! A program is a list of numbers; see [`program`](self::program). After every step what the two tell of themselves
+//! is compared line by line, and the [invariants](crate::invariant) are looked at. The trace of a program says what
+//! it did and what came of it, so that a program which is run twice can be seen to do the same twice.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use domain::id::{EventId, ExecutionId, WorkId};
-use domain::route::CheckpointOutcome;
-use domain::text::DeliveryId;
+use crate::driver::{Answer, Command, Driver, Found, InjectAnswer, Model, Snapshot, TurnOutcome};
+use crate::invariant;
 
-use crate::driver::{
-    Answer, AttemptRecord, Command, Delivery, Driver, EligibilityRecord, EventRecord, Found, ScopeText,
-    Snapshot, TurnEnd, TurnOutcome, delivery, scope,
-};
+mod program;
+pub(crate) mod told;
 
-/// A generator of numbers from a seed: splitmix64.
-#[derive(Debug)]
-pub struct Numbers(u64);
-
-impl Numbers {
-    /// The numbers of a seed.
-    pub const fn of(seed: u64) -> Self {
-        Self(seed)
-    }
-}
-
-impl Iterator for Numbers {
-    type Item = u32;
-
-    fn next(&mut self) -> Option<u32> {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Some(u32::try_from((mixed ^ (mixed >> 31)) >> 32).expect("half of 64 bits"))
-    }
-}
-
-/// Draws parts of a number, each from what the others have left.
-struct Draw(u32);
-
-impl Draw {
-    const fn below(&mut self, limit: u32) -> u32 {
-        let drawn = self.0 % limit;
-        self.0 /= limit;
-        drawn
-    }
-
-    fn of<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
-        let length = u32::try_from(items.len()).expect("a case has few of anything");
-        if length == 0 { None } else { items.get(self.below(length) as usize) }
-    }
-}
-
-/// What both sides are configured with: bounds that a short program reaches.
-pub fn configuration() -> ScopeText {
-    ScopeText { failure_budget: 2, causal_max_depth: 2, causal_per_minute: 3, ..scope("main") }
-}
-
-/// The command that a number stands for, given what is there; none when what it names is not.
-fn command(number: u32, seen: &Snapshot) -> Option<Command> {
-    let mut draw = Draw(number);
-    let works: Vec<WorkId> = in_order(seen).into_iter().collect();
-    let attempts: Vec<&AttemptRecord> = attempts_in_order(seen);
-    Some(match draw.below(20) {
-        0..=4 => Command::Accept(handed(&mut draw, seen, &works)),
-        5..=7 => Command::Route,
-        8 | 9 => Command::Claim,
-        10 => Command::Launch,
-        11..=13 => {
-            let attempt = draw.of(&attempts)?;
-            // Now and then under an epoch of before.
-            let stale = attempt.epoch.number() > 1 && draw.below(4) == 0;
-            let epoch = if stale { domain::id::Epoch::FIRST } else { attempt.epoch };
-            Command::Report { execution: attempt.id, epoch, end: end(&mut draw) }
-        }
-        14 => Command::Renew,
-        15 => Command::Recover(match draw.below(5) {
-            0 => Found::Alive,
-            1 => Found::Finished(end(&mut draw)),
-            2 => Found::NothingStarted,
-            3 => Found::NotAdoptable { stopped: false },
-            _other => Found::NotAdoptable { stopped: true },
-        }),
-        16 => Command::Advance(Duration::from_secs([1, 15, 30, 60, 300, 600][draw.below(6) as usize])),
-        17 => match draw.below(4) {
-            0 => Command::Open("slow"),
-            1 => Command::Reopen,
-            _other => Command::Fire,
-        },
-        18 => Command::Cancel(*draw.of(&works)?),
-        _other => {
-            let delivery = DeliveryId::known(&format!("retry {}", draw.below(4)));
-            Command::Retry { work: *draw.of(&works)?, delivery }
-        }
-    })
-}
-
-fn handed(draw: &mut Draw, seen: &Snapshot, works: &[WorkId]) -> Delivery {
-    let mut handed = delivery(&format!("d-{}", draw.below(24)));
-    match draw.below(8) {
-        0 => {}
-        1 => handed.work = draw.of(works).copied(),
-        _other => handed = handed.key(["a", "b", "c", "d"][draw.below(4) as usize]),
-    }
-    if draw.below(3) == 0 {
-        handed.parent = draw.of(&seen.events).map(|event| event.id);
-    }
-    if draw.below(3) == 0 {
-        handed = handed.standing();
-    }
-    if draw.below(8) == 0 {
-        handed = handed.gate("slow");
-    }
-    handed
-}
-
-fn end(draw: &mut Draw) -> TurnEnd {
-    TurnEnd::of(match draw.below(5) {
-        0 | 1 => TurnOutcome::Completed,
-        2 => TurnOutcome::Handoff,
-        3 => TurnOutcome::Failed { retry_after_seconds: None },
-        _other => TurnOutcome::Failed { retry_after_seconds: Some(30) },
-    })
-}
-
-/// Works in the order of their first input, which no implementation chooses.
-fn in_order(seen: &Snapshot) -> Vec<WorkId> {
-    let mut works: Vec<WorkId> = Vec::new();
-    for event in &seen.events {
-        let Some(checkpoint) = &event.checkpoint else { continue };
-        if let (CheckpointOutcome::Routed, Some(work)) = (checkpoint.outcome, checkpoint.work)
-            && !works.contains(&work)
-        {
-            works.push(work);
-        }
-    }
-    works
-}
-
-fn attempts_in_order(seen: &Snapshot) -> Vec<&AttemptRecord> {
-    let works = in_order(seen);
-    let mut attempts: Vec<&AttemptRecord> = seen.attempts.iter().collect();
-    attempts.sort_by_key(|attempt| (works.iter().position(|work| *work == attempt.work), attempt.number));
-    attempts
-}
-
-/// What can be told of an implementation without the ids that it made up: one line for each thing.
-fn told(seen: &Snapshot) -> BTreeSet<String> {
-    let works = in_order(seen);
-    let attempts = attempts_in_order(seen);
-    let event = |id: EventId| seen.events.iter().position(|event| event.id == id);
-    let work = |id: WorkId| works.iter().position(|work| *work == id);
-    let attempt = |id: ExecutionId| attempts.iter().position(|attempt| attempt.id == id);
-    let list = |ids: &[EventId]| ids.iter().map(|id| event(*id)).collect::<Vec<_>>();
-    let mut lines = BTreeSet::new();
-    for it in &seen.events {
-        let checkpoint = it
-            .checkpoint
-            .as_ref()
-            .map(|it| (it.outcome, it.route.clone(), it.policy.clone(), it.work.map(work), it.generation));
-        lines.insert(format!(
-            "event {:?}: {} {} for {:?} {:?}, of {:?} at {} by {:?}, again {}, {checkpoint:?}",
-            event(it.id),
-            it.event_type,
-            name(it),
-            it.key,
-            it.work.map(work),
-            it.parent.map(event),
-            it.depth,
-            it.emitted_by.map(attempt),
-            it.redelivered,
-        ));
-    }
-    for it in &seen.works {
-        let eligibility = match it.eligibility {
-            EligibilityRecord::Due(id) => format!("due by {:?}", event(id)),
-            other @ (EligibilityRecord::Clear
-            | EligibilityRecord::Backoff(_)
-            | EligibilityRecord::Exhausted) => format!("{other:?}"),
-        };
-        let (pending, failures) = (list(&it.pending), it.failures);
-        lines.insert(format!(
-            "work {:?}: {:?}, keys {:?}, pending {pending:?}, failed {failures}, {eligibility}",
-            work(it.id),
-            it.state,
-            it.keys,
-        ));
-    }
-    for it in &seen.attempts {
-        lines.insert(format!(
-            "attempt {:?} of {:?}, number {}: {:?} at {} until {:?}, recovering {}, by {:?} after {:?}, took {:?}",
-            attempt(it.id),
-            work(it.work),
-            it.number,
-            it.state,
-            it.epoch,
-            it.lease_until,
-            it.recovering,
-            event(it.trigger),
-            it.retry_of.map(attempt),
-            list(&it.consumed),
-        ));
-    }
-    for it in &seen.timers {
-        lines.insert(format!("timer of {:?}: {:?} at {}", work(it.work), it.kind, it.due_at));
-    }
-    for it in &seen.rejections {
-        let kind = it.delivery.as_str().split('/').next().unwrap_or_default();
-        let (parent, root, depth) = (event(it.parent), event(it.root), it.depth);
-        lines.insert(format!(
-            "rejected {} {kind}: of {parent:?} in {root:?} at {depth}, {}",
-            it.source, it.code
-        ));
-    }
-    for ((root, minute), count) in &seen.charged {
-        lines.insert(format!("charged {:?} in {minute}: {count}", event(*root)));
-    }
-    lines
-}
-
-/// What a delivery is called, without the ids in what the runtime itself says.
-fn name(event: &EventRecord) -> &str {
-    let delivery = event.delivery.as_str();
-    if event.source.as_str() == "core" { delivery.split('/').next().unwrap_or_default() } else { delivery }
-}
+pub use self::program::{Numbers, configuration};
+use self::program::{Step, resting, step};
+use self::told::told;
 
 /// How an answer went, in a word.
-fn word(answer: &Answer) -> String {
+fn word(answer: &Answer, changed: bool) -> &'static str {
     match answer {
-        Answer::Done => "done".to_owned(),
-        Answer::Accepted(_) => "accepted".to_owned(),
-        Answer::Original(_) => "original".to_owned(),
-        Answer::Attempts(attempts) => if attempts.is_empty() { "none" } else { "attempts" }.to_owned(),
-        Answer::Refused(_) => "refused".to_owned(),
-        Answer::Lacking(what) => format!("lacking {what}"),
+        Answer::Done if changed => "done",
+        Answer::Done => "nothing",
+        Answer::Accepted(_) => "accepted",
+        Answer::Original(_) => "original",
+        Answer::Attempts(attempts) if attempts.is_empty() => "none",
+        Answer::Attempts(_) => "attempts",
+        Answer::Refused(_) => "refused",
+        Answer::Lacking(what) => what,
     }
 }
 
-/// A step that the two do not agree about.
+/// What a command is called in tables.
+fn name(command: &Command) -> &'static str {
+    match command {
+        Command::Configure(_) => "configure",
+        Command::Accept(_) => "accept",
+        Command::Route => "route",
+        Command::Open(_) => "open",
+        Command::Claim => "claim",
+        Command::Launch => "launch",
+        Command::Report { end, .. } => match end.outcome {
+            TurnOutcome::Completed => "report completed",
+            TurnOutcome::Handoff => "report handoff",
+            TurnOutcome::Failed { .. } => "report failed",
+            TurnOutcome::Waiting(_) => "report waiting",
+        },
+        Command::Renew => "renew",
+        Command::Recover(Found::Alive) => "recover alive",
+        Command::Recover(Found::Finished(_)) => "recover finished",
+        Command::Recover(Found::NothingStarted) => "recover unstarted",
+        Command::Recover(Found::NotAdoptable { stopped: true }) => "recover stopped",
+        Command::Recover(Found::NotAdoptable { stopped: false }) => "recover unknown",
+        Command::Advance(_) => "advance",
+        Command::Fire => "fire",
+        Command::Cancel(_) => "cancel",
+        Command::Retry { .. } => "retry",
+        Command::Interrupt { .. } => "interrupt",
+        Command::Dispatch(InjectAnswer::Accepted) => "dispatch accepted",
+        Command::Dispatch(InjectAnswer::NotAccepting) => "dispatch not accepting",
+        Command::Dispatch(InjectAnswer::Ambiguous) => "dispatch ambiguous",
+        Command::Present => "present",
+        Command::Acknowledge(_) => "acknowledge",
+        Command::Subscribe(_) => "subscribe",
+        Command::Translate => "translate",
+        Command::Release(_) => "release",
+        Command::Reopen => "reopen",
+    }
+}
+
+/// A step that the two do not agree about, or that breaks an invariant.
 #[derive(Debug)]
 pub struct Difference {
     /// The commands up to it.
@@ -249,44 +79,190 @@ pub struct Difference {
     pub first: Vec<String>,
     /// What only the second says.
     pub second: Vec<String>,
+    /// The invariant that does not hold.
+    pub broken: Option<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.commands.join("\n"))?;
+        if let Some(broken) = &self.broken {
+            return write!(f, "an invariant does not hold: {broken}");
+        }
+        writeln!(f, "the first says\n  {}", self.first.join("\n  "))?;
+        write!(f, "the second says\n  {}", self.second.join("\n  "))
+    }
 }
 
 /// How often each command went each way.
-pub type Coverage = BTreeMap<(String, String), u32>;
+pub type Coverage = BTreeMap<(&'static str, &'static str), u64>;
 
-/// Runs a program on two empty drivers and compares everything after every step.
+/// What programs came to.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// Commands that changed something durable. A command that was refused, or found nothing to do, is no step.
+    pub steps: u64,
+    /// How often each command went each way.
+    pub coverage: Coverage,
+    /// What each command did and what came of it, as one number for each.
+    pub trace: Vec<u64>,
+}
+
+impl Ran {
+    /// Adds what another one came to, but for its trace.
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        for (went, times) in &other.coverage {
+            *self.coverage.entry(*went).or_default() += times;
+        }
+    }
+}
+
+/// Runs a program on two empty drivers and compares everything after every step. When it is through, both are let
+/// come to rest, and nothing may be left that nobody moves.
 ///
 /// # Errors
 /// The first [`Difference`].
-pub fn compare(
-    first: &mut dyn Driver,
+pub fn compare<M: Model>(
+    first: &mut M,
     second: &mut dyn Driver,
     program: &[u32],
-    coverage: &mut Coverage,
+    ran: &mut Ran,
 ) -> Result<(), Difference> {
-    let mut commands = Vec::new();
-    first.configure(configuration());
-    second.configure(configuration());
-    let (mut seen, mut also) = (first.snapshot(), second.snapshot());
+    let Some((chosen, program)) = program.split_first() else { return Ok(()) };
+    let mut both = Both::begin(first, second, *chosen);
     for number in program {
-        let (Some(one), Some(other)) = (command(*number, &seen), command(*number, &also)) else { continue };
-        commands.push(format!("{number}: {one:?}"));
-        let named = format!("{one:?}");
-        let named =
-            named.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default().to_owned();
-        let (answer, same) = (word(&first.act(one)), word(&second.act(other)));
-        (seen, also) = (first.snapshot(), second.snapshot());
-        let (mut left, mut right) = (told(&seen), told(&also));
+        let (Some(one), Some(other)) = (step(*number, &both.seen), step(*number, &both.also)) else {
+            continue;
+        };
+        both.commands.push(format!("{number}: {one:?}"));
+        both.step(one, other, ran)?;
+    }
+    both.come_to_rest(ran)
+}
+
+/// Lets everything go on in one implementation, as [`compare`] does at its end.
+///
+/// # Errors
+/// The first invariant that does not hold, or what is left.
+pub fn come_to_rest(driver: &mut dyn Driver) -> Result<(), String> {
+    let mut seen = driver.snapshot();
+    let mut left = Ok(());
+    for _ in 0..ROUNDS_MAX {
+        let mut changed = false;
+        for turn in 0.. {
+            let Some(step) = resting(turn, &seen) else { break };
+            driver.act(step.command);
+            let before = std::mem::replace(&mut seen, driver.snapshot());
+            invariant::check(&before, &seen)?;
+            changed |= told(&before) != told(&seen);
+        }
+        left = invariant::check_rest(&seen);
+        if !changed && left.is_ok() {
+            return Ok(());
+        }
+    }
+    left.and(Err("it does not come to rest".to_owned()))
+}
+
+/// The two, at the same place.
+struct Both<'d, M> {
+    first: &'d mut M,
+    second: &'d mut dyn Driver,
+    seen: Snapshot,
+    also: Snapshot,
+    told: BTreeSet<String>,
+    commands: Vec<String>,
+}
+
+impl<'d, M: Model> Both<'d, M> {
+    fn begin(first: &'d mut M, second: &'d mut dyn Driver, chosen: u32) -> Self {
+        (first as &mut dyn Driver).must(Command::Configure(configuration(chosen)));
+        second.must(Command::Configure(configuration(chosen)));
+        let (seen, also) = (first.snapshot(), second.snapshot());
+        let told = told(&seen);
+        Self { first, second, seen, also, told, commands: Vec::new() }
+    }
+
+    /// Does one step on both. True when it changed anything.
+    fn step(&mut self, one: Step, other: Step, ran: &mut Ran) -> Result<bool, Difference> {
+        let name = name(&one.command);
+        let dies = one.dies_at.is_some();
+        let (answer, same) = match (one.dies_at, other.dies_at) {
+            (Some(_), Some(at)) => {
+                self.crash(&one.command, other.command, at);
+                (Answer::Done, Answer::Done)
+            }
+            (_, _) => (self.first.act(one.command), self.second.act(other.command)),
+        };
+        self.seen = self.first.snapshot();
+        let before = std::mem::replace(&mut self.also, self.second.snapshot());
+        let (mut left, mut right) = (told(&self.seen), told(&self.also));
+        let (changed, also) = (left != self.told, right != self.told);
+        self.told.clone_from(&left);
+        let (answer, same) = (word(&answer, changed), word(&same, also));
         left.insert(format!("answer {answer}"));
         right.insert(format!("answer {same}"));
         if left != right {
             let first = left.difference(&right).cloned().collect();
             let second = right.difference(&left).cloned().collect();
-            return Err(Difference { commands, first, second });
+            return Err(Difference { commands: self.commands.clone(), first, second, broken: None });
         }
-        *coverage.entry((named, answer)).or_default() += 1;
+        invariant::check(&before, &self.also).map_err(|broken| self.broken(broken))?;
+        ran.steps += u64::from(changed);
+        ran.trace.push(digest(&left));
+        let outcome = match (dies, changed) {
+            (false, _) => answer,
+            (true, true) => "died, something done",
+            (true, false) => "died, nothing done",
+        };
+        *ran.coverage.entry((name, outcome)).or_default() += 1;
+        Ok(changed)
     }
-    Ok(())
+
+    /// Lets both die in the middle of a command. The first is whichever of what it may be then that the second is.
+    fn crash(&mut self, one: &Command, other: Command, at: u32) {
+        self.second.crash(other, at);
+        let seen = self.second.snapshot();
+        let right = told(&seen);
+        let mut left = self.first.crashed(one, &seen);
+        let found = left.iter_mut().position(|model| told(&model.snapshot()) == right);
+        // When there is none, what comes nearest is what it would be if all had been done.
+        let last = left.len().saturating_sub(1);
+        *self.first = left.swap_remove(found.unwrap_or(last));
+    }
+
+    /// Lets everything go on that goes on by itself, and sees that nothing is left.
+    fn come_to_rest(&mut self, ran: &mut Ran) -> Result<(), Difference> {
+        for round in 0..ROUNDS_MAX {
+            let mut changed = false;
+            for turn in 0.. {
+                let (Some(one), Some(other)) = (resting(turn, &self.seen), resting(turn, &self.also)) else {
+                    break;
+                };
+                self.commands.push(format!("at rest, round {round}: {:?}", one.command));
+                changed |= self.step(one, other, ran)?;
+            }
+            if !changed {
+                return invariant::check_rest(&self.also).map_err(|broken| self.broken(broken));
+            }
+        }
+        Err(self.broken("it does not come to rest".to_owned()))
+    }
+
+    fn broken(&self, broken: String) -> Difference {
+        let (first, second) = (Vec::new(), Vec::new());
+        Difference { commands: self.commands.clone(), first, second, broken: Some(broken) }
+    }
+}
+
+/// More rounds than any program needs to come to rest.
+const ROUNDS_MAX: u32 = 200;
+
+fn digest(lines: &BTreeSet<String>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    lines.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The shortest program that can be found, by leaving parts out, of which `fails` still says so.
@@ -310,7 +286,7 @@ pub fn shrink(mut program: Vec<u32>, mut fails: impl FnMut(&[u32]) -> bool) -> V
 
 #[cfg(test)]
 mod tests {
-    use super::{Coverage, Numbers, compare, shrink};
+    use super::{Numbers, Ran, compare, shrink};
     use crate::reference::{Fault, Order, Reference};
 
     /// Rules that random commands can tell broken; the others need what no program does.
@@ -328,7 +304,7 @@ mod tests {
 
     fn differs(fault: Fault, program: &[u32]) -> bool {
         let (mut right, mut wrong) = (Reference::new(Order::Listed), Reference::broken(fault));
-        compare(&mut right, &mut wrong, program, &mut Coverage::new()).is_err()
+        compare(&mut right, &mut wrong, program, &mut Ran::default()).is_err()
     }
 
     #[test]
@@ -348,7 +324,7 @@ mod tests {
         for seed in 0..40 {
             let program: Vec<u32> = Numbers::of(seed).take(120).collect();
             let (mut one, mut other) = (Reference::new(Order::Listed), Reference::new(Order::Listed));
-            let compared = compare(&mut one, &mut other, &program, &mut Coverage::new());
+            let compared = compare(&mut one, &mut other, &program, &mut Ran::default());
             assert!(compared.is_ok(), "seed {seed}: {compared:?}");
         }
     }

@@ -33,8 +33,19 @@ pub trait Driver {
     /// order of the commands.
     fn together(&mut self, commands: Vec<Command>) -> Vec<Answer>;
 
+    /// Does one thing in a process that ends in the middle of it, and puts another together. The moment is counted
+    /// in transactions: before and after each is one. A process that has done it all ends then.
+    fn crash(&mut self, command: Command, at: u32);
+
     /// Everything there is, at one moment.
     fn snapshot(&mut self) -> Snapshot;
+}
+
+/// A driver that can tell what a crash may leave.
+pub trait Model: Driver + Clone {
+    /// What there may be after a process died in the middle of a command, and another was put together. `seen` is
+    /// what is there in fact: it may say which parts of the command were done, and nothing else.
+    fn crashed(&self, command: &Command, seen: &Snapshot) -> Vec<Self>;
 }
 
 /// One thing that happens.
@@ -249,6 +260,19 @@ pub struct Subscription {
     pub becomes: EventType,
     /// The last Event that has been observed.
     pub after: Sequence,
+}
+
+impl Subscription {
+    /// Whether it is the same but for what has been observed.
+    pub fn has_terms_of(&self, other: &Self) -> bool {
+        (self.work, &self.watched, &self.types, &self.own, &self.becomes)
+            == (other.work, &other.watched, &other.types, &other.own, &other.becomes)
+    }
+
+    /// Whether an Event is of the watched key, and is not observed yet.
+    pub fn watched_after(&self, event: &EventRecord) -> bool {
+        event.key.as_ref() == Some(&self.watched) && event.sequence > self.after
+    }
 }
 
 /// A key in the namespace of the cases.

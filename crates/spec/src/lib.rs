@@ -17,6 +17,7 @@
 pub mod cases;
 pub mod differential;
 pub mod driver;
+pub mod invariant;
 pub mod reference;
 pub mod inject;
 pub mod store;

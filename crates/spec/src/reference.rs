@@ -7,7 +7,7 @@
 //! Commands that are refused change nothing: the state of before is put back, and only what the specification
 //! wants kept of a refusal is carried over.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use domain::event::Key;
@@ -26,11 +26,13 @@ mod alias;
 mod attempt;
 mod config;
 mod control;
+mod crash;
 mod fault;
 mod route;
 mod wait;
 
 use self::config::Scope;
+use self::crash::Rest;
 pub use self::fault::Fault;
 
 /// How long a lease lasts.
@@ -65,6 +67,8 @@ pub struct Reference {
     bounds: BTreeMap<EventId, Bounds>,
     charged: BTreeMap<(EventId, i64), i64>,
     asked: BTreeMap<EventId, BTreeSet<RouteName>>,
+    /// When this process asked about each Event first.
+    asked_at: BTreeMap<EventId, i64>,
     open: BTreeSet<&'static str>,
     works: Vec<Work>,
     /// Everything that ever became input of a Work, with the binding that its route names.
@@ -73,6 +77,10 @@ pub struct Reference {
     timers: Vec<Timer>,
     waits: Vec<Wait>,
     intents: Vec<IntentRecord>,
+    /// What was presented to executors that have not answered yet.
+    under_way: Vec<UnderWay>,
+    /// What a process that is about to die still does of a command.
+    rest: Option<Rest>,
     subscriptions: Vec<Subscription>,
     rejections: Vec<RejectionRecord>,
 }
@@ -88,10 +96,14 @@ struct Bounds {
 struct Work {
     record: WorkRecord,
     lifecycle: Lifecycle,
+    /// When its first Event was first asked about: of Works that came to wait at the same time, the first.
+    made: i64,
     /// Since when it stands in the queue.
     queued_at: Timestamp,
     /// The Event that woke it, until it is claimed.
     woken_by: Option<EventId>,
+    /// The Event on whose chain it goes on after that.
+    bridge: Option<EventId>,
     /// The attempt whose failure it waits out.
     failed: Option<ExecutionId>,
 }
@@ -99,6 +111,8 @@ struct Work {
 #[derive(Debug, Clone)]
 struct Attempt {
     record: AttemptRecord,
+    /// The Event on whose chain its turn publishes.
+    cause: EventId,
     /// The outcome that waits to be settled.
     settling: Option<TurnEnd>,
     /// The label of the binding it is pinned to.
@@ -132,6 +146,14 @@ struct Wait {
     binding: BindingName,
 }
 
+/// An Event that an attempt's executor is asked about, and the orders that come after it.
+#[derive(Debug, Clone)]
+struct UnderWay {
+    execution: ExecutionId,
+    event: EventId,
+    left: VecDeque<EventId>,
+}
+
 /// What orders Events that go the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Lane {
@@ -154,6 +176,7 @@ impl Reference {
             bounds: BTreeMap::new(),
             charged: BTreeMap::new(),
             asked: BTreeMap::new(),
+            asked_at: BTreeMap::new(),
             open: BTreeSet::new(),
             works: Vec::new(),
             inputs: BTreeMap::new(),
@@ -161,6 +184,8 @@ impl Reference {
             timers: Vec::new(),
             waits: Vec::new(),
             intents: Vec::new(),
+            under_way: Vec::new(),
+            rest: None,
             subscriptions: Vec::new(),
             rejections: Vec::new(),
         }
@@ -181,6 +206,9 @@ impl Reference {
     }
 
     fn apply(&mut self, command: Command) -> Result<Answer, Refusal> {
+        if Self::is_whole(&command) && !self.comes_to() {
+            return Ok(Answer::Done);
+        }
         match command {
             Command::Configure(scopes) => self.configure(&scopes),
             Command::Accept(delivery) => self.accept(delivery),
@@ -234,6 +262,8 @@ impl Reference {
                 if self.breaks(Fault::CountersInMemory) {
                     self.charged.clear();
                 }
+                self.under_way.clear();
+                self.asked_at.clear();
                 self.let_go();
                 Ok(Answer::Done)
             }
@@ -264,6 +294,11 @@ impl Driver for Reference {
                 answers
             }
         }
+    }
+
+    fn crash(&mut self, command: Command, _at: u32) {
+        let _unheard = self.act(command);
+        let _reopened = self.act(Command::Reopen);
     }
 
     fn snapshot(&mut self) -> Snapshot {

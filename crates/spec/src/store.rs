@@ -14,6 +14,7 @@ mod access;
 mod alias;
 mod budget;
 mod config;
+mod credential;
 mod durability;
 mod event;
 mod execution;
@@ -23,6 +24,7 @@ mod kv;
 mod listing;
 mod ownership;
 mod pause;
+mod retention;
 mod route;
 mod sample;
 mod start;
@@ -38,6 +40,7 @@ pub use self::access::*;
 pub use self::alias::*;
 pub use self::budget::*;
 pub use self::config::*;
+pub use self::credential::*;
 pub use self::durability::*;
 pub use self::event::*;
 pub use self::execution::*;
@@ -47,6 +50,7 @@ pub use self::kv::*;
 pub use self::listing::*;
 pub use self::ownership::*;
 pub use self::pause::*;
+pub use self::retention::*;
 pub use self::route::*;
 pub use self::start::*;
 pub use self::succession::*;
@@ -156,6 +160,7 @@ macro_rules! for_each_store_case {
             held_works_are_listed
             ledgers_add_up_apart
             reservations_count_while_their_run_goes_on
+            reports_of_use_count_once_while_their_run_goes_on
             recent_use_is_kept_by_kind_and_unit
             call_reads_back_as_written
             call_is_kept_once
@@ -164,6 +169,10 @@ macro_rules! for_each_store_case {
             reported_usage_adds_up_by_turn_and_unit
             acknowledgements_stand_once_in_acceptance_order
             parents_and_children_are_found
+            credential_holds_come_due_in_order
+            ended_executions_are_followed_in_order
+            content_is_released_once
+            what_is_kept_of_a_work_comes_due_in_order
             record_is_replaced_under_its_key
             records_are_listed_by_their_keys
             no_generation_is_in_force_at_first

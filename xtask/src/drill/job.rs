@@ -14,6 +14,12 @@ use crate::output;
 
 /// How long a job waits to be let go, at most.
 const GATE_TIME_MAX: Duration = Duration::from_mins(10);
+/// What a job emits under the authority that it began with, and under what it has when it is let go.
+pub(super) const STALE: &str = "drill.stale";
+pub(super) const CALLED: &str = "drill.called";
+/// How long a call is made again that may be taken later, in seconds.
+const PATIENCE_SHORT: &str = "1";
+const PATIENCE_LONG: &str = "60";
 /// Between two lines of output.
 const LINE_INTERVAL: Duration = Duration::from_millis(25);
 
@@ -37,6 +43,10 @@ pub(crate) struct Arguments {
     /// Fail a first attempt, and ask for the next one after so many seconds
     #[arg(long, value_name = "SECONDS")]
     fails: Option<u64>,
+    /// Emit an Event when let go, by a call under the authority that the attempt began with, and by one under what it
+    /// has by then
+    #[arg(long)]
+    calls: bool,
     /// Try what only an operator may, at this socket
     #[arg(long)]
     trespass: Option<PathBuf>,
@@ -50,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     if let Some(socket) = &arguments.trespass {
         super::trespass::try_everything(socket)?;
     }
+    let first_token = arguments.calls.then(keep_token).transpose()?;
     for number in 0..arguments.lines {
         output::line(&line(number));
         // A pause, so that there is a middle to be interrupted in.
@@ -64,7 +75,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         machine::until(GATE_TIME_MAX, || open().then_some(()))
             .ok_or_else(|| Error::Drill("nobody let the job go".to_owned()))?;
     }
+    if let Some(first_token) = first_token {
+        call(STALE, Some(&first_token), PATIENCE_SHORT)?;
+        if !call(CALLED, None, PATIENCE_LONG)? {
+            return Err(Error::Drill("a call under the present authority was refused".to_owned()));
+        }
+    }
     statement(arguments).map_or(Ok(()), |statement| declare(&statement))
+}
+
+/// Keeps the token that the attempt has now, in a file of its own.
+fn keep_token() -> Result<PathBuf, Error> {
+    let token = PathBuf::from(variable("OS_TOKEN_FILE")?);
+    let kept = Path::new(&variable("OS_OUTPUT_DIR")?).join("first-token");
+    fs::copy(&token, &kept).map_err(file_error("copy", &token))?;
+    Ok(kept)
+}
+
+/// Emits an Event of a type by a call of that name. Whether it was taken.
+fn call(event_type: &str, token: Option<&Path>, patience: &str) -> Result<bool, Error> {
+    let mut command = machine::command("os");
+    command.args(["emit", "--type", event_type, "--call", event_type, "--patience", patience]);
+    if let Some(token) = token {
+        command.env("OS_TOKEN_FILE", token);
+    }
+    let status = command.status().map_err(|source| machine::start_error(&command, source))?;
+    Ok(status.success())
 }
 
 /// What a first attempt says of its end, unless that it is done.

@@ -1,6 +1,7 @@
 //! `stop-past-lease`: the daemon is suspended until every lease it has is over, with launches held, jobs
-//! running, and jobs ending meanwhile, some of them to wait. When it goes on, what it knew has no effect: each
-//! delivery still has one line and one outcome, under an authority that was taken anew.
+//! running, jobs that make calls, and jobs ending meanwhile, some of them to wait. When it goes on, what it knew and
+//! what it had handed out has no effect: each delivery still has one line and one outcome, under an authority that
+//! was taken anew.
 //!
 //! On PostgreSQL another daemon goes on meanwhile: it takes the loops over, runs what arrives, accepts what a
 //! Work of the suspended one is about to wait for, and cancels another of its Works.
@@ -14,11 +15,14 @@ use super::Counts;
 use super::api::{Api, has_ended};
 use super::config::{self, Parts};
 use super::daemon::Daemon;
+use super::job::{CALLED, STALE};
 use super::parked::{self, GO, PARKS};
 use super::process;
 use super::site::{SOON, Site, check};
 use crate::error::Error;
 
+/// The type that opens a Work whose job makes calls.
+const CALLS: &str = "drill.calls";
 /// Longer than the thirty seconds of a lease, however late it was renewed.
 const PAST_LEASE: Duration = Duration::from_secs(33);
 /// Launches that are under way when the daemon is suspended.
@@ -32,6 +36,8 @@ struct Round {
     ending: Vec<String>,
     /// Whose jobs end meanwhile, to wait.
     parking: Vec<String>,
+    /// Whose jobs make calls under what they began with: while the daemon is suspended, and when it has gone on.
+    calling: Vec<String>,
     /// Whose launches are under way.
     launching: Vec<String>,
     /// Whose job ends meanwhile, after its Work was cancelled.
@@ -47,6 +53,7 @@ impl Round {
             running: names("goes-on", 2),
             ending: names("ends", 2),
             parking: names("parks", 3),
+            calling: names("calls", 2),
             launching: names("launch", LAUNCHES),
             cancelled: format!("cancelled-{round}"),
             elsewhere: format!("elsewhere-{round}"),
@@ -56,7 +63,7 @@ impl Round {
     /// What runs when the daemon is suspended.
     fn begun(&self) -> BTreeSet<String> {
         let plain = self.running.iter().chain(&self.ending).chain([&self.cancelled]);
-        plain.chain(&self.parking).cloned().collect()
+        plain.chain(&self.parking).chain(&self.calling).cloned().collect()
     }
 }
 
@@ -65,8 +72,12 @@ pub(super) fn run(site: &Site) -> Result<Counts, Error> {
     let gate = site.gate().to_string_lossy().into_owned();
     let parts = Parts {
         concurrency: 32,
-        bindings: vec![config::gated_job(site, "wait"), parked::binding(site, &["--gate", &gate])],
-        routes: vec![config::fresh("drill.wait", "wait"), parks, go],
+        bindings: vec![
+            config::gated_job(site, "wait"),
+            config::job(site, "calls", &["--gate", &gate, "--calls"]),
+            parked::binding(site, &["--gate", &gate]),
+        ],
+        routes: vec![config::fresh("drill.wait", "wait"), config::fresh(CALLS, "calls"), parks, go],
         webhooks: false,
     };
     site.configure(&parts.config())?;
@@ -109,6 +120,9 @@ fn suspend_and_go_on<'s>(
     for delivery in &round.parking {
         api.accept(PARKS, delivery)?;
     }
+    for delivery in &round.calling {
+        api.accept(CALLS, delivery)?;
+    }
     let begun = round.begun();
     site.wait("the jobs have begun", SOON, || site.ledger().has_all(&begun).then_some(()))?;
 
@@ -124,7 +138,7 @@ fn suspend_and_go_on<'s>(
     expected.extend(begun);
     expected.extend(round.launching.iter().cloned());
 
-    for delivery in round.ending.iter().chain(&round.parking) {
+    for delivery in round.ending.iter().chain(&round.parking).chain(&round.calling[..1]) {
         site.open_gate(delivery)?;
     }
     let other = if site.database.is_some() {
@@ -166,6 +180,26 @@ fn meanwhile<'s>(
     Ok(other)
 }
 
+/// Checks that a call under an authority that was over has had no effect, and the one under the next authority one.
+fn calls_were_fenced(site: &Site, api: &Api, calling: &[String]) -> Result<(), Error> {
+    for delivery in calling {
+        // One that makes its calls later makes them once its run was taken over.
+        site.wait(&format!("{delivery} is taken over"), SOON, || {
+            api.run_of(delivery).filter(|run| run["epoch"].as_i64() > Some(1) && run["recovering"] == false)
+        })?;
+        site.open_gate(delivery)?;
+        let run = site
+            .wait(&format!("the run of {delivery} ends"), SOON, || api.run_of(delivery).filter(has_ended))?;
+        check(run["state"] == "completed", || format!("{delivery} ended so: {run}"))?;
+        for (event_type, expected) in [(STALE, 0), (CALLED, 1)] {
+            let events = api.list(&format!("/v1/events?type={event_type}"))?;
+            let emitted = events.iter().filter(|event| event["emitted_by"] == run["id"]).count();
+            check(emitted == expected, || format!("{delivery} has emitted {emitted} of {event_type}"))?;
+        }
+    }
+    Ok(())
+}
+
 /// Lets everything come to its end and checks what became of it.
 fn settle(site: &Site, api: &Api, round: &Round, expected: &mut BTreeSet<String>) -> Result<(), Error> {
     let shared = site.database.is_some();
@@ -173,6 +207,7 @@ fn settle(site: &Site, api: &Api, round: &Round, expected: &mut BTreeSet<String>
     for delivery in round.running.iter().chain(&round.launching).chain([&round.cancelled]) {
         site.open_gate(delivery)?;
     }
+    calls_were_fenced(site, api, &round.calling)?;
     for delivery in round.running.iter().chain(&round.ending).chain(&round.launching) {
         let what = format!("the run of {delivery} ends");
         let run = site.wait(&what, SOON, || api.run_of(delivery).filter(has_ended))?;

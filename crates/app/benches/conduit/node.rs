@@ -138,6 +138,7 @@ pub(crate) fn scope(executor: &str, config: Value, concurrency: u32) -> Effectiv
         resource: None,
         timeout_seconds: None,
         inactivity_seconds: None,
+        credential: None,
         retry: None,
         secrets: BTreeMap::new(),
         declared_in: name.clone(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::capacity::Blocker;
+use domain::credential::CredentialHold;
 use domain::id::ExecutionId;
 use domain::lane::LaneBlock;
 use domain::retry::Eligibility;
@@ -108,14 +109,32 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
             | Blocker::Exhausted(_)
             | Blocker::Held(_)
             | Blocker::Stopping(_) => continue,
-            Blocker::ScopeDisabled(_) | Blocker::ScopePaused(_) | Blocker::Unconfigured(_) => {}
+            Blocker::ScopeDisabled(_)
+            | Blocker::ScopePaused(_)
+            | Blocker::Unconfigured(_)
+            | Blocker::Credential(_) => {}
         }
+        let detail = match &blocker {
+            Blocker::Credential(name) => tx.credential_hold(name)?.map(|hold| used_up(&hold)),
+            Blocker::ScopeFull(_)
+            | Blocker::Concurrency(..)
+            | Blocker::Asked(_)
+            | Blocker::Reserved(_)
+            | Blocker::ReservedOverall
+            | Blocker::Backoff(_)
+            | Blocker::Exhausted(_)
+            | Blocker::Held(_)
+            | Blocker::Stopping(_)
+            | Blocker::ScopeDisabled(_)
+            | Blocker::ScopePaused(_)
+            | Blocker::Unconfigured(_) => None,
+        };
         let Some(first) = tx.blocked(&blocker, 1)?.first().copied() else { continue };
         let Some(work) = tx.work(first)? else { continue };
         held.push(HeldBody {
             reason: blocker.to_string(),
             because: None,
-            detail: None,
+            detail,
             works,
             work: first.to_string(),
             keys: tx.keys_of(first)?.iter().map(KeyBody::from).collect(),
@@ -144,6 +163,12 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
         });
     }
     Ok(held)
+}
+
+/// Until when nothing starts by a credential, and who said so.
+pub(super) fn used_up(hold: &CredentialHold) -> String {
+    let CredentialHold { credential, until, reported_by, since: _ } = hold;
+    format!("credential {credential} has met its usage limit, as {reported_by} said, until {until}")
 }
 
 /// Whether a lane's Event is at fault or its scope takes none. One that only waits for an earlier Event, or for

@@ -34,7 +34,8 @@ fn body(tx: &mut dyn Snapshot, execution: &Execution) -> Result<RunBody, Refused
     let keys = tx.keys_of(work.id)?;
     let result = tx.turn_result(execution.id)?;
     let now = tx.now();
-    Ok(RunBody::new(execution, &work, &keys, &trigger, result.as_ref(), now))
+    let so_far = runtime::meter::so_far(tx, execution)?;
+    Ok(RunBody::new(execution, &work, &keys, &trigger, result.as_ref(), now).with_more_used(so_far))
 }
 
 /// A run with the orders to it, and what it has said by calls.

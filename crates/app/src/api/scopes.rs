@@ -186,6 +186,7 @@ impl<'d> Described<'d> {
                 attempts: retry.attempts,
                 backoff_seconds: retry.backoff.as_secs(),
             }),
+            credential: binding.credential.as_ref().map(ToString::to_string),
             secrets: variables
                 .map(|(variable, secret)| VariableBody { variable: variable.clone(), secret: secret.clone() })
                 .collect(),

@@ -27,6 +27,7 @@ mod config;
 mod daemon;
 mod doctor;
 mod document;
+mod kept;
 mod events;
 mod posture;
 mod order;

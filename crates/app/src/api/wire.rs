@@ -377,6 +377,12 @@ pub(crate) struct RunBody {
     pub(crate) usage: Vec<Usage>,
     #[schemars(with = "Vec<ArtifactSchema>")]
     pub(crate) artifacts: Vec<Artifact>,
+    /// `kept`, or `released` when its log, its artifacts and the bodies of its input are gone. What happened stays.
+    #[serde(default)]
+    pub(crate) retention: String,
+    /// What its binding calls the account that it uses.
+    #[serde(default)]
+    pub(crate) credential: Option<String>,
     /// Its outcome is known and waits for input that is on its way.
     pub(crate) settling: bool,
     /// What became of it is being found out after its authority was lost.
@@ -443,6 +449,8 @@ impl RunBody {
             exit_status: result.and_then(|result| result.exit_status),
             usage: result.map(|result| result.usage.clone()).unwrap_or_default(),
             artifacts: result.map(|result| result.artifacts.clone()).unwrap_or_default(),
+            retention: execution.content.as_str().to_owned(),
+            credential: execution.credential.as_ref().map(ToString::to_string),
             settling: live && execution.outcome.is_some(),
             recovering: execution.recovering,
             unstopped: execution.unstopped,
@@ -451,6 +459,17 @@ impl RunBody {
             orders: Vec::new(),
             progress: None,
         }
+    }
+
+    /// The same with what it has reported of its use that is in no result.
+    pub(crate) fn with_more_used(mut self, more: Vec<Usage>) -> Self {
+        for one in more {
+            match self.usage.iter_mut().find(|used| used.unit == one.unit) {
+                Some(used) => used.thousandths = used.thousandths.saturating_add(one.thousandths),
+                None => self.usage.push(one),
+            }
+        }
+        self
     }
 }
 

@@ -206,6 +206,11 @@ pub(super) fn is_called(arguments: &[OsString]) -> bool {
     program.is_some_and(|name| name == COMMAND)
 }
 
+/// Whether it ends with this code. It waits for no run, and so has no code for how one ended.
+pub(super) fn exits_with(exit: Exit) -> bool {
+    ![Exit::HELD, Exit::TIMED_OUT, Exit::PENDING].contains(&exit)
+}
+
 /// The command line, for its reference.
 pub(super) fn command() -> Command {
     Os::command()
@@ -220,8 +225,7 @@ pub(super) fn main(arguments: &[OsString]) -> ExitCode {
     let out = Output::new(Form::Json);
     let done = one_thread().and_then(|runtime| runtime.block_on(run(os, out)));
     match done {
-        Ok(()) => Exit::DONE.into(),
-        Err(Stop::PipeClosed) => Exit::DONE.into(),
+        Ok(()) | Err(Stop::PipeClosed) => Exit::DONE.into(),
         Err(Stop::Failure(failure)) => {
             out.failure(&failure);
             failure.exit.into()

@@ -116,6 +116,10 @@ impl Lowering {
             timeout_seconds: binding.timeout_seconds,
             inactivity_seconds: binding.inactivity_seconds,
             retry: binding.retry.as_ref().and_then(|retry| self.retry(path, retry)),
+            credential: match &binding.credential {
+                None => None,
+                Some(text) => Some(self.name(format!("{path}.credential"), text)?),
+            },
             secrets: binding.secrets.clone(),
         }))
     }

@@ -128,12 +128,12 @@ pub(crate) struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::CONCURRENCY_MAX))]
     pub(crate) concurrency: Option<u32>,
-    /// How many of a Work's newest runs keep their logs and files. Default 20. Has no effect in this version.
+    /// How many of a Work's newest runs keep their logs, files and the bodies of their input. Default 20.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::KEPT_EXECUTIONS_MAX))]
     pub(crate) kept_executions: Option<u32>,
-    /// How many days finished Work keeps its logs and files. Default 0, which is for ever. Has no effect in
-    /// this version.
+    /// How many days after its end finished Work keeps its logs, files and the bodies of its input; standing Work does
+    /// not end. Default 0, which is for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = limits::KEPT_FINISHED_DAYS_MAX))]
     pub(crate) kept_finished_days: Option<u32>,
@@ -227,6 +227,10 @@ pub(crate) struct Binding {
     /// which is not tried again otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) retry: Option<Retry>,
+    /// What the account that its executor uses is called, such as `claude/team`. When a run says that its account is
+    /// used up, no run of any binding with the same credential starts until the reset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) credential: Option<String>,
     /// Environment variables, each with the name of the secret it holds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) secrets: BTreeMap<String, String>,

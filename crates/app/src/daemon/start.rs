@@ -174,11 +174,7 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
         }
     };
     daemon.runtime().start(stages);
-    daemon.spawn(upkeep::run(Arc::clone(&daemon)));
-    daemon.spawn(alive::run(Arc::clone(&daemon)));
-    if !daemon.store().exclusive() {
-        daemon.spawn(follow::run(Arc::clone(&daemon)));
-    }
+    spawn_loops(&daemon);
     manager.ready();
     let addresses = daemon.addresses();
     tracing::info!(
@@ -189,6 +185,15 @@ pub(crate) async fn start(home: Home, options: Options) -> Result<Running, Daemo
         "the daemon takes requests"
     );
     Ok(Running::new(daemon, manager, sockets, lock))
+}
+
+/// Starts what the daemon does beside the runtime's stages.
+fn spawn_loops(daemon: &Arc<Daemon>) {
+    daemon.spawn(upkeep::run(Arc::clone(daemon)));
+    daemon.spawn(alive::run(Arc::clone(daemon)));
+    if !daemon.store().exclusive() {
+        daemon.spawn(follow::run(Arc::clone(daemon)));
+    }
 }
 
 /// Turns the text of a generation into scopes, as the runtime asks for it.

@@ -192,8 +192,6 @@ fn list(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-const NO_EFFECT: &str = "no effect in this version";
-
 /// A setting's name, its meaning, how its value is said, and what is to be known besides.
 type Meaning = (&'static str, &'static str, fn(&Value) -> String, &'static str);
 
@@ -201,8 +199,8 @@ const MEANINGS: [Meaning; 9] = [
     ("timeout_seconds", "The longest a run may be active", span, ""),
     ("inactivity_seconds", "The longest a run may write nothing", span, ""),
     ("concurrency", "Runs at once", runs, ""),
-    ("kept_executions", "Runs of a Work that keep their files", runs, NO_EFFECT),
-    ("kept_finished_days", "How long finished Work keeps its files", days, NO_EFFECT),
+    ("kept_executions", "Runs of a Work that keep their files", runs, ""),
+    ("kept_finished_days", "How long finished Work keeps its files", days, ""),
     ("causal_max_depth", "How deep a chain of Events may go", plain, ""),
     ("causal_per_minute", "Derived Events of one first Event, per minute", plain, ""),
     ("failure_budget", "Failures in a row until nothing tries again by itself", plain, ""),

@@ -106,6 +106,10 @@ fn of_held(held: &HeldBody, clock: &Clock) -> Need {
             Some("gate") => "a gate holds their start".to_owned(),
             Some(_) | None => "the bounds of its chain refused what it goes on from".to_owned(),
         },
+        "credential" => match held.detail.as_deref() {
+            Some(detail) => clip::end(&spelled(detail), REASON_LETTERS),
+            None => format!("credential {scope} has met its usage limit"),
+        },
         "unconfigured" => format!("the configuration has no such scope or binding any more, in {scope}"),
         other => other.to_owned(),
     };

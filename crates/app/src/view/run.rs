@@ -95,6 +95,9 @@ pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
     for artifact in &run.artifacts {
         fields.push(Field::new("artifact", format!("{} ({})", artifact.path, bytes(artifact.bytes))));
     }
+    if is_released(run) {
+        fields.push(Field::new("content", "released: its log, artifacts and input bodies are gone"));
+    }
     fields
 }
 
@@ -103,6 +106,11 @@ pub(crate) fn progress(run: &RunBody) -> Option<String> {
     let progress = run.progress.as_ref()?;
     let percent = progress.percent.map(|percent| format!(" ({percent} %)")).unwrap_or_default();
     Some(format!("{}{percent}", progress.text))
+}
+
+/// Whether its content is gone.
+pub(crate) fn is_released(run: &RunBody) -> bool {
+    run.retention == "released"
 }
 
 fn times(run: &RunBody, now: Timestamp, fields: &mut Vec<Field>) {

@@ -109,6 +109,8 @@ pub(super) fn run() -> RunBody {
         summary: Some("the command ended with status 3".to_owned()),
         exit_status: Some(3),
         usage: Vec::new(),
+        retention: "kept".to_owned(),
+        credential: None,
         artifacts: Vec::new(),
         settling: false,
         recovering: false,

@@ -208,6 +208,9 @@ pub(crate) fn blocked(reason: &str) -> String {
         Some(("reserved", scope)) => {
             format!("It starts when runs of scope `{scope}` give back what they have reserved of its budget.")
         }
+        Some(("credential", credential)) => {
+            format!("It starts when the usage limit of credential `{credential}` is reset.")
+        }
         Some(("held", _scope)) => "It starts when it is released; `work release` does that.".to_owned(),
         // A later daemon may know more reasons.
         Some(_) | None => format!("It waits for `{reason}`."),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use extension::{
     Artifact, EventType, Key, Outcome, RETRY_HINT_MAX, Registration, Secret, Sequence, TurnResult, Usage,
-    WAIT_TERMS_MAX, WAIT_TIMEOUT_MAX,
+    UsageLimit, WAIT_TERMS_MAX, WAIT_TIMEOUT_MAX,
 };
 use launcher::directory::{End, SegmentDirectory, Status, open_plain};
 use launcher::redact::Redactor;
@@ -86,6 +86,8 @@ struct Statement {
     #[serde(default)]
     retry_after_seconds: Option<u64>,
     #[serde(default)]
+    usage_limit: Option<UsageLimit>,
+    #[serde(default)]
     usage: Map<String, Value>,
     #[serde(default)]
     keys: Option<Vec<Key>>,
@@ -124,6 +126,7 @@ impl Statement {
             result.summary = Some(summary);
         }
         result.retry_after_seconds = self.retry_after_seconds;
+        result.usage_limit = self.usage_limit;
         result.status = self.status.map(|status| redactor.text(&status));
         result.usage = self
             .usage

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use extension::{Artifact, Executor, Outcome, Registration, Sequence, TurnResult, Usage};
+use extension::{Artifact, Executor, Outcome, Registration, Sequence, TurnResult, Usage, UsageLimit};
 use serde_json::json;
 
 use super::fixture::{Granting, Home, RUN, request, secret};
@@ -39,6 +39,16 @@ async fn a_statement_may_say_when_another_try_is_worth_it() {
     assert_eq!((result.outcome, result.retry_after_seconds), (Outcome::Failed, Some(90)));
     let result = stating(r#"{"retry_after_seconds":604800}"#, 1).await;
     assert_eq!((result.outcome, result.retry_after_seconds), (Outcome::Failed, Some(604_800)));
+}
+
+#[tokio::test]
+async fn a_statement_may_say_that_its_account_is_used_up() {
+    let limit = |resets_in_seconds| Some(UsageLimit { resets_in_seconds });
+    let result = stating(r#"{"outcome":"failed","usage_limit":{"resets_in_seconds":3600}}"#, 0).await;
+    assert_eq!((result.outcome, result.usage_limit), (Outcome::Failed, limit(Some(3600))));
+    let result = stating(r#"{"usage_limit":{}}"#, 0).await;
+    assert_eq!((result.outcome, result.usage_limit), (Outcome::Completed, limit(None)));
+    assert_eq!(stating("{}", 0).await.usage_limit, None);
 }
 
 #[tokio::test]
@@ -88,6 +98,7 @@ async fn an_unusable_statement_is_noted_and_ignored() {
         r#"{"retry_after_seconds":0}"#,
         r#"{"retry_after_seconds":604801}"#,
         r#"{"retry_after_seconds":"soon"}"#,
+        r#"{"usage_limit":{"resets_in_seconds":"s3cr3t"}}"#,
         &large,
     ];
     for statement in statements {

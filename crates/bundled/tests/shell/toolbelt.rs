@@ -26,7 +26,8 @@ async fn the_token_is_in_a_file_of_its_user_and_is_replaced_at_adoption() {
     let mut asked = request(config.clone());
     asked.token = Some(Secret::new("run_1.1.first".to_owned()));
     let (running, pinned) = (Arc::clone(&executor), Arc::clone(&host));
-    let turn = tokio::spawn(async move { running.run(asked, &*pinned).await.unwrap() });
+    let turn =
+        tokio::runtime::Handle::current().spawn(async move { running.run(asked, &*pinned).await.unwrap() });
     until("it runs", || ready.exists()).await;
 
     let file = home.segment(1).join("token");

@@ -22,6 +22,9 @@ impl Amount {
     /// The largest that can be configured: a million million units.
     pub const CONFIGURED_MAX: Self = Self(1_000_000_000_000_000);
 
+    /// More than anything that can be configured.
+    pub const MAX: Self = Self(i64::MAX);
+
     /// An amount of thousandths; what is below zero is nothing.
     pub fn of_thousandths(thousandths: i64) -> Self {
         Self(thousandths.max(0))

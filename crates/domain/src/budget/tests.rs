@@ -1,5 +1,6 @@
 use super::{
-    Admission, Amount, Budget, Crossing, Owner, Per, Standing, Window, admit, estimate, remembered, used,
+    Admission, Amount, Budget, Crossing, Owner, Per, Standing, Window, admit, estimate, full, remembered,
+    used,
 };
 use crate::id::WorkId;
 use crate::outcome::Usage;
@@ -38,6 +39,30 @@ fn a_turn_below_its_limit_reserves_its_estimate_and_never_more_than_is_left() {
     assert_eq!(reserves(&asked(0, 0), "usd"), Some(whole(3)));
     assert_eq!(reserves(&asked(8, 0), "usd"), Some(whole(2)), "capped to what is left");
     assert_eq!(reserves(&asked(5, 4), "usd"), Some(whole(1)));
+}
+
+#[test]
+fn a_turn_of_which_nothing_is_known_reserves_all_that_is_left() {
+    let usd = budget("usd", 10);
+    let asked =
+        |used, reserved| admit(&[standing(&usd, used, reserved)], false, |unit| estimate(unit, true, &[]));
+    assert_eq!(reserves(&asked(3, 2), "usd"), Some(whole(5)));
+    assert_eq!(asked(3, 7), Admission::Deferred(&usd), "the next waits for it");
+}
+
+#[test]
+fn what_holds_is_the_first_ledger_at_its_limit_and_what_is_reserved_holds_nothing() {
+    let (usd, tokens) = (budget("usd", 10), budget("tokens", 10));
+    let of = |usd_used, tokens_used| {
+        full(&[standing(&usd, usd_used, 10), standing(&tokens, tokens_used, 0)]).map(|full| full.budget)
+    };
+    assert_eq!([of(9, 0), of(9, 10), of(10, 11)], [None, Some(&tokens), Some(&usd)]);
+    assert_eq!(
+        [7, 8, 9, 10].map(|used| standing(&usd, used, 0).is_past_warning()),
+        [false, true, true, false]
+    );
+    let words = "of the budget of usd per scope a day, 8 of 10 usd is used";
+    assert_eq!(standing(&usd, 8, 0).words(), words);
 }
 
 #[test]
@@ -82,7 +107,7 @@ fn an_estimate_is_the_median_of_the_last_five() {
         let recent: Vec<Amount> = recent.iter().copied().map(whole).collect();
         estimate(&tokens, true, &recent)
     };
-    assert_eq!(of(&[]), Amount::ZERO, "nothing is known");
+    assert_eq!(of(&[]), Amount::MAX, "nothing is known");
     assert_eq!(of(&[7]), whole(7));
     assert_eq!(of(&[1, 9]), whole(9), "the larger of the middle two");
     assert_eq!(of(&[9, 1, 5, 100, 2]), whole(5));

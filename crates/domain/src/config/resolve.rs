@@ -296,6 +296,7 @@ impl Binder<'_> {
                     None => self.layer.settings.inactivity_seconds,
                 },
                 retry: binding.retry,
+                credential: binding.credential.clone(),
                 secrets,
                 declared_in: held.declared_in.clone(),
             };

@@ -50,6 +50,7 @@ fn binding_with(
         timeout_seconds: timeout,
         inactivity_seconds: None,
         retry: None,
+        credential: None,
         secrets: secrets
             .iter()
             .map(|(variable, name)| ((*variable).to_owned(), (*name).to_owned()))

@@ -26,6 +26,7 @@ enum WorkCommand {
     RetryDue(i64),
     RetryRequested(i64),
     RetryRefused(i64),
+    StopAndHold(i64),
     Interrupt(i64, bool),
     Stopped(i64),
     Wake(i64, Option<i64>),
@@ -58,6 +59,7 @@ fn work_command() -> impl Strategy<Value = WorkCommand> {
         1 => attempt.clone().prop_map(WorkCommand::RetryRefused),
         2 => (attempt.clone(), any::<bool>())
             .prop_map(|(attempt, pending)| WorkCommand::Interrupt(attempt, pending)),
+        2 => attempt.clone().prop_map(WorkCommand::StopAndHold),
         2 => attempt.clone().prop_map(WorkCommand::Stopped),
         6 => (wait(), prop::option::of(attempt)).prop_map(|(wait, resumes)| WorkCommand::Wake(wait, resumes)),
         4 => Just(WorkCommand::Resume),
@@ -111,6 +113,9 @@ fn apply_to_work(work: &Work, command: WorkCommand, now: Timestamp) -> Work {
         WorkCommand::RetryRefused(attempt) => work.retry_refused(ExecutionId::from_number(attempt), now),
         WorkCommand::Interrupt(attempt, pending) => {
             work.interrupt(ExecutionId::from_number(attempt), pending, now)
+        }
+        WorkCommand::StopAndHold(attempt) => {
+            work.stop_and_hold(ExecutionId::from_number(attempt), Sequence::FIRST, spent(), now)
         }
         WorkCommand::Stopped(attempt) => work.stopped(ExecutionId::from_number(attempt), now),
         WorkCommand::Wake(wait, resumes) => {

@@ -10,6 +10,9 @@ pub const CAUSAL_REJECTIONS: &str = "core.causal.rejections";
 /// The namespace of how far the stage that makes aliases has come.
 pub const ALIASES: &str = "core.aliases";
 
+/// The namespace of how far the stage that releases content has come.
+pub const RETENTION: &str = "core.retention";
+
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvRow {

@@ -1,7 +1,7 @@
 //! What an interruption does to a Work: its attempt ends, and the next one waits until that has stopped.
 
-use super::{Queue, Work, WorkRefusal};
-use crate::id::ExecutionId;
+use super::{Hold, Queue, Work, WorkRefusal};
+use crate::id::{ExecutionId, Sequence};
 use crate::retry::Eligibility;
 use crate::time::Timestamp;
 
@@ -18,7 +18,26 @@ impl Work {
         now: Timestamp,
     ) -> Result<Self, WorkRefusal> {
         self.require_live(execution)?;
-        self.rest(pending, Eligibility::Stopping { interrupted: execution }, now);
+        self.rest(pending, Eligibility::Stopping { interrupted: execution, repeats: None }, now);
+        Ok(self.bumped())
+    }
+
+    /// Ends the live attempt in the middle of its turn, for a reason that holds the Work. When the hold is over and
+    /// nothing of the attempt runs, the next one repeats it: it goes by `trigger` and is given what this one took in.
+    ///
+    /// # Errors
+    /// [`WorkRefusal`] when the Work has ended or `execution` is not its live attempt.
+    pub fn stop_and_hold(
+        mut self,
+        execution: ExecutionId,
+        trigger: Sequence,
+        hold: Hold,
+        now: Timestamp,
+    ) -> Result<Self, WorkRefusal> {
+        self.require_live(execution)?;
+        self.hold = Some(hold);
+        self.let_through = false;
+        self.rest(true, Eligibility::Stopping { interrupted: execution, repeats: Some(trigger) }, now);
         Ok(self.bumped())
     }
 
@@ -28,17 +47,19 @@ impl Work {
     /// [`WorkRefusal`] when the Work does not wait for that.
     pub fn stopped(mut self, interrupted: ExecutionId, now: Timestamp) -> Result<Self, WorkRefusal> {
         self.require_ready()?;
-        match self.eligibility {
-            Eligibility::Stopping { interrupted: awaited } if awaited == interrupted => {}
+        let next = match self.eligibility {
+            Eligibility::Stopping { interrupted: awaited, repeats } if awaited == interrupted => {
+                repeats.map_or(Eligibility::Clear, |event| Eligibility::Due { failed: interrupted, event })
+            }
             Eligibility::Clear
             | Eligibility::Backoff { .. }
             | Eligibility::Due { .. }
             | Eligibility::Woken { .. }
             | Eligibility::Exhausted { .. }
             | Eligibility::Stopping { .. } => return Err(WorkRefusal::NotLive),
-        }
+        };
         let pending = self.queue != Queue::Idle;
-        self.rest(pending, Eligibility::Clear, now);
+        self.rest(pending, next, now);
         Ok(self.bumped())
     }
 }

@@ -325,9 +325,7 @@ fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<
         Match::Addressed | Match::Drop { .. } => Vec::new(),
     };
     let mut facts = RouteFacts { proposed: Some(candidate.proposed), ..RouteFacts::default() };
-    // An announcement is addressed to its Work only for whoever asks for that very Work.
-    let addressed = !candidate.event.is_announcement() || matches!(wants, Match::Addressed);
-    if let Some(id) = candidate.event.work.filter(|_work| addressed) {
+    if let Some(id) = route::addressee(&candidate.event, wants) {
         facts.addressed = tx.work(id)?;
     }
     if let Match::Drop { .. } = wants
@@ -336,11 +334,7 @@ fn facts(tx: &mut dyn Snapshot, candidate: &Candidate, wants: &Match) -> Result<
         // It has no effect on the Work, and is still about it.
         facts.owner = work_of(tx, &candidate.event)?;
     }
-    // What is addressed to a Work means that one.
-    let may_reopen = match wants {
-        Match::Attach { reopens, .. } => !reopens.is_empty() && facts.addressed.is_none(),
-        Match::Fresh { .. } | Match::Addressed | Match::Drop { .. } => false,
-    };
+    let may_reopen = route::may_reopen(&candidate.event, wants);
     let mut owner = None;
     for key in keys {
         let (key, owned) = if may_reopen {

@@ -27,7 +27,7 @@ impl TokenSource for NoTokens {
 
 /// A token for the epoch in force of an attempt, and what is kept of it. Its text says whose it is, so that nothing
 /// has to be searched for it.
-pub(crate) fn issue(runtime: &Runtime, execution: &Execution) -> Option<(Secret, TokenDigest)> {
+pub(crate) fn new_token(runtime: &Runtime, execution: &Execution) -> Option<(Secret, TokenDigest)> {
     let (secret, digest) = runtime.tokens().make()?;
     let token = format!("{}.{}.{secret}", execution.id, execution.epoch);
     Some((Secret::new(token), digest))

@@ -6,11 +6,13 @@ use std::time::Duration;
 use domain::budget::{Amount, Budget, LedgerId, Owner, Per, Window};
 use domain::capacity::Blocker;
 use domain::execution::Execution;
-use domain::id::ExecutionId;
+use domain::id::{ExecutionId, WorkId};
 use domain::outcome::{Outcome, TurnResult, Usage};
 use domain::route::{ActivePolicy, CheckpointOutcome};
 use domain::scope::EffectiveScope;
 use domain::text::{ScopeName, Unit};
+use domain::time::Timestamp;
+use domain::timer::TimerKind;
 use domain::wait::Registration;
 use domain::work::{HoldReason, Queue, Work, WorkRefusal, WorkState};
 use runtime::{ControlError, Stage};
@@ -22,7 +24,7 @@ use super::world::{Double, HandClock, World, open, route, scope, scope_name};
 
 const DAY: Duration = Duration::from_hours(24);
 
-fn whole(units: i64) -> Amount {
+pub(super) fn whole(units: i64) -> Amount {
     Amount::of_thousandths(units * 1000)
 }
 
@@ -30,12 +32,12 @@ pub(super) fn budget(unit: &str, per: Per, window: Window, limit: i64) -> Budget
     Budget { unit: Unit::known(unit), per, window, limit: whole(limit), warning_percent: 80 }
 }
 
-fn under(budgets: impl Into<Vec<Budget>>) -> EffectiveScope {
+pub(super) fn under(budgets: impl Into<Vec<Budget>>) -> EffectiveScope {
     EffectiveScope { budgets: budgets.into(), ..scope(ActivePolicy::Queue, 16) }
 }
 
 /// Runs a scenario over SQLite and over PostgreSQL.
-fn on_each_engine(scenario: impl AsyncFn(World)) {
+pub(super) fn on_each_engine(scenario: impl AsyncFn(World)) {
     let rt = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     rt.block_on(async {
         let clock = HandClock::new();
@@ -52,43 +54,43 @@ fn on_each_engine(scenario: impl AsyncFn(World)) {
     });
 }
 
-fn used(outcome: Outcome, usd: i64) -> TurnResult {
+pub(super) fn used(outcome: Outcome, usd: i64) -> TurnResult {
     let usage = vec![Usage { unit: "usd".to_owned(), thousandths: usd * 1000 }];
     TurnResult { usage, ..TurnResult::of(outcome) }
 }
 
-async fn end(world: &mut World, execution: ExecutionId, result: TurnResult) {
+pub(super) async fn end(world: &mut World, execution: ExecutionId, result: TurnResult) {
     world.executor.end(execution, result);
     world.settle_tasks().await;
     world.run().await;
 }
 
 /// The newest attempt of the Work of a key.
-async fn newest(world: &World, key: &str) -> Execution {
+pub(super) async fn newest(world: &World, key: &str) -> Execution {
     let work = world.owner(key).await.expect("it was routed").id;
     let executions = world.executions().await;
     executions.into_iter().rev().find(|execution| execution.work == work).expect("it was started")
 }
 
 /// What a ledger of today, or of all time, holds.
-async fn ledger(world: &World, owner: Owner, unit: &str, window: Window) -> Amount {
+pub(super) async fn ledger(world: &World, owner: Owner, unit: &str, window: Window) -> Amount {
     let id =
         LedgerId { owner, unit: Unit::known(unit), window, start: window.start(world.runtime.store().now()) };
     world.runtime.store().read("test", move |tx| tx.ledger(&id)).await.unwrap()
 }
 
-async fn start(world: &mut World, id: &str, key: &str) {
+pub(super) async fn start(world: &mut World, id: &str, key: &str) {
     world.deliver(id, key).await;
     world.run().await;
 }
 
-async fn next_day(world: &World) {
+pub(super) async fn next_day(world: &World) {
     world.clock.advance(DAY);
     // Nobody has renewed the loops meanwhile.
     world.runtime.claim_loops().await.unwrap();
 }
 
-fn is_held(work: &Work) -> bool {
+pub(super) fn is_held(work: &Work) -> bool {
     work.hold.as_ref().is_some_and(|hold| hold.because == HoldReason::Budget)
         && work.queue == Queue::Blocked(Blocker::Held(scope_name()))
 }
@@ -165,13 +167,10 @@ fn a_turn_does_not_start_at_the_limit_and_its_input_queues() {
         assert!(is_held(&world.owner("b").await.unwrap()), "whoever it is");
         let runnable = world.runtime.store().read("test", |tx| tx.count_runnable(9)).await.unwrap();
         assert_eq!((world.executor.runs(), runnable), (1, 0), "nothing walks past what is held");
-        // Neither time nor the same configuration lets it go on, and a turn of another day starts.
-        next_day(&world).await;
+        // The same configuration does not let it go on.
         world.apply(under([budget("usd", Per::Scope, Window::Day, 5)])).await;
         world.run().await;
         assert!(is_held(&world.owner("a").await.unwrap()));
-        start(&mut world, "d-5", "c").await;
-        assert_eq!(world.executor.runs(), 2);
     });
 }
 
@@ -216,22 +215,147 @@ async fn held(mut world: World) -> (World, Work) {
 fn a_raised_limit_lifts_its_hold_and_lets_nothing_else_through() {
     on_each_engine(async |world| {
         let (mut world, work) = held(world).await;
-        next_day(&world).await;
         world.apply(under([budget("turns", Per::Scope, Window::Day, 2)])).await;
         let lifted = world.work(work.id).await;
-        assert_eq!((lifted.hold, lifted.let_through), (None, false), "the day that it was held in counts");
+        assert_eq!((lifted.hold, lifted.let_through), (None, false));
+        assert!(timers(&world, work.id).await.is_empty(), "what was to look again is gone with the hold");
         world.run().await;
         assert_eq!(world.executor.runs(), 2);
         let run = newest(&world, "a").await.id;
         end(&mut world, run, TurnResult::of(Outcome::Completed)).await;
         start(&mut world, "d-3", "a").await;
-        let run = newest(&world, "a").await.id;
-        end(&mut world, run, TurnResult::of(Outcome::Completed)).await;
-        start(&mut world, "d-4", "a").await;
         assert!(is_held(&world.work(work.id).await), "the raised limit holds too");
         world.apply(under([])).await;
         world.run().await;
-        assert_eq!(world.executor.runs(), 4, "without a budget nothing is held by one");
+        assert_eq!(world.executor.runs(), 3, "without a budget nothing is held by one");
+    });
+}
+
+/// What will look at a Work again, and when.
+async fn timers(world: &World, work: WorkId) -> Vec<(TimerKind, Timestamp)> {
+    let timers = world.runtime.store().read("test", move |tx| tx.timers_of(work, 9)).await.unwrap();
+    timers.into_iter().map(|timer| (timer.kind, timer.due_at)).collect()
+}
+
+#[test]
+fn a_hold_of_a_day_or_a_week_ends_with_it() {
+    on_each_engine(async |mut world| {
+        let at = |text| Timestamp::parse(text).unwrap();
+        // From a Sunday to a Monday.
+        next_day(&world).await;
+        let day = |limit| budget("turns", Per::Scope, Window::Day, limit);
+        let week = budget("turns", Per::Scope, Window::Week, 2);
+        world.apply(under([day(1), week.clone()])).await;
+        for (number, key) in [(1, "a"), (2, "a"), (3, "b")] {
+            start(&mut world, &format!("d-{number}"), key).await;
+            if number == 1 {
+                let run = newest(&world, key).await.id;
+                end(&mut world, run, TurnResult::of(Outcome::Completed)).await;
+            }
+        }
+        let (a, b) = (world.owner("a").await.unwrap(), world.owner("b").await.unwrap());
+        assert!(is_held(&a) && is_held(&b));
+        let midnight = at("2026-03-03T00:00:00Z");
+        assert_eq!(timers(&world, a.id).await, [(TimerKind::BudgetWindow, midnight)]);
+        let next = midnight.since(world.runtime.store().now());
+        world.clock.advance(next.saturating_sub(Duration::from_micros(1)));
+        world.runtime.claim_loops().await.unwrap();
+        world.run().await;
+        assert!(is_held(&world.work(a.id).await), "not before");
+        world.clock.advance(Duration::from_micros(1));
+        world.run().await;
+        // One of them fits into the day, and the other waits for the week now.
+        let run = newest(&world, "a").await;
+        assert_eq!((world.executor.runs(), run.attempt.number()), (2, 2), "whoever waited longest");
+        assert_eq!(world.owner("b").await.unwrap().queue, Queue::Blocked(Blocker::Reserved(scope_name())));
+        end(&mut world, run.id, TurnResult::of(Outcome::Completed)).await;
+        let held = world.work(b.id).await;
+        assert!(is_held(&held));
+        assert_eq!(timers(&world, b.id).await, [(TimerKind::BudgetWindow, at("2026-03-04T00:00:00Z"))]);
+        next_day(&world).await;
+        world.run().await;
+        let held = world.work(b.id).await;
+        assert!(is_held(&held), "the week is used up as well");
+        assert!(held.hold.unwrap().reason.starts_with("the budget of turns per scope a week is used up"));
+        assert_eq!(timers(&world, b.id).await, [(TimerKind::BudgetWindow, at("2026-03-09T00:00:00Z"))]);
+        for _ in 0..6 {
+            next_day(&world).await;
+        }
+        world.run().await;
+        assert_eq!((world.executor.runs(), newest(&world, "b").await.attempt.number()), (3, 1));
+        assert!(timers(&world, b.id).await.is_empty());
+    });
+}
+
+#[test]
+fn what_looks_again_at_a_hold_ends_with_it_and_outlives_an_operator_s_retry() {
+    on_each_engine(async |world| {
+        let (mut world, work) = held(world).await;
+        let armed = timers(&world, work.id).await;
+        assert_eq!(armed.len(), 1);
+        // There has to be something to repeat.
+        world.runtime.release(work.id).await.unwrap();
+        assert!(timers(&world, work.id).await.is_empty(), "released");
+        world.run().await;
+        let run = newest(&world, "a").await.id;
+        end(&mut world, run, TurnResult::failed("exit_status", "the test says so")).await;
+        start(&mut world, "d-3", "a").await;
+        world.runtime.retry(work.id, domain::text::DeliveryId::known("again")).await.unwrap();
+        world.run().await;
+        assert!(is_held(&world.work(work.id).await), "what is tried again is under the budget");
+        assert_eq!(timers(&world, work.id).await, armed);
+        world.runtime.retry(work.id, domain::text::DeliveryId::known("again-2")).await.unwrap();
+        assert!(is_held(&world.work(work.id).await));
+        assert_eq!(timers(&world, work.id).await, armed, "what looks again is no timer of the retry");
+        world.runtime.cancel(work.id).await.unwrap();
+        assert!(timers(&world, work.id).await.is_empty(), "cancelled");
+    });
+}
+
+#[test]
+fn a_budget_for_life_is_not_looked_at_again_and_one_that_takes_its_place_is() {
+    on_each_engine(async |mut world| {
+        world.apply(under([budget("turns", Per::Scope, Window::Life, 1)])).await;
+        start(&mut world, "d-1", "a").await;
+        let run = newest(&world, "a").await.id;
+        end(&mut world, run, TurnResult::of(Outcome::Completed)).await;
+        start(&mut world, "d-2", "a").await;
+        let work = world.owner("a").await.unwrap();
+        assert!(is_held(&work) && timers(&world, work.id).await.is_empty());
+        // What is counted of a day begins with its budget, so somebody has to use that up first.
+        let day = budget("turns", Per::Scope, Window::Day, 1);
+        world.apply(under([budget("turns", Per::Scope, Window::Life, 2), day.clone()])).await;
+        world.run().await;
+        let run = newest(&world, "a").await.id;
+        end(&mut world, run, TurnResult::of(Outcome::Completed)).await;
+        start(&mut world, "d-3", "a").await;
+        assert!(is_held(&world.work(work.id).await));
+        world.apply(under([day])).await;
+        let held = world.work(work.id).await;
+        assert!(held.hold.unwrap().reason.starts_with("the budget of turns per scope a day"), "it says so");
+        assert_eq!(timers(&world, work.id).await.len(), 1);
+        next_day(&world).await;
+        world.run().await;
+        assert_eq!(world.executor.runs(), 3);
+    });
+}
+
+#[test]
+fn several_first_turns_at_once_cannot_go_past_a_limit() {
+    on_each_engine(async |mut world| {
+        world.apply(under([budget("usd", Per::Scope, Window::Life, 10)])).await;
+        for key in ["a", "b", "c", "d"] {
+            start(&mut world, key, key).await;
+        }
+        assert_eq!(world.executor.runs(), 1, "what it may use is not known, so it may be all");
+        let waiting = world.owner("b").await.unwrap();
+        assert_eq!(
+            (&waiting.hold, &waiting.queue),
+            (&None, &Queue::Blocked(Blocker::Reserved(scope_name())))
+        );
+        let run = newest(&world, "a").await.id;
+        end(&mut world, run, used(Outcome::Completed, 4)).await;
+        assert_eq!(world.executor.runs(), 3, "then it is: four and the two that are left");
     });
 }
 

@@ -66,7 +66,13 @@ fn begun(executor: &Double) -> BTreeMap<ExecutionId, i64> {
     for call in executor.calls() {
         match call {
             Call::Run(id, _) | Call::Resume(id, ..) => *begun.entry(id).or_default() += 1,
-            Call::Recover(..) | Call::Observe(_) | Call::Inject(..) | Call::Interrupt(_) | Call::Stop(_) => {}
+            Call::Recover(..)
+            | Call::Observe(_)
+            | Call::Inject(..)
+            | Call::Interrupt(_)
+            | Call::Notice(..)
+            | Call::Release(_)
+            | Call::Stop(_) => {}
         }
     }
     begun

@@ -11,6 +11,7 @@ use domain::retry::Eligibility;
 use domain::route::{ActivePolicy, CheckpointOutcome, Fallbacks};
 use domain::scope::SecretRef;
 use domain::text::{DeliveryId, EventType};
+use domain::wait::Registration;
 use domain::work::{WorkRefusal, WorkState};
 use runtime::{ControlError, Message, Progress, Stage};
 use serde_json::json;
@@ -24,6 +25,26 @@ async fn running(policy: ActivePolicy) -> (World, WorkId, ExecutionId) {
     world.run().await;
     let run = world.executions().await[0].clone();
     (world, run.work, run.id)
+}
+
+/// An order that was not carried out before its turn ended in a Wait is for no turn that comes later.
+#[tokio::test]
+async fn an_interrupt_of_a_turn_that_parked_ends_no_later_turn() {
+    let (mut world, work, run) = running(ActivePolicy::Interrupt).await;
+    world.executor.can_resume(true);
+    world.runtime.interrupt(work, DeliveryId::known("i-1")).await.unwrap();
+    let wait = Registration { timeout_seconds: Some(60), ..Registration::default() };
+    world.executor.end(run, TurnResult::waiting(wait));
+    world.settle_tasks().await;
+    world.stages.complete.step().await.unwrap();
+    assert_eq!(world.execution(run).await.state, ExecutionState::Parked);
+    world.clock.advance(Duration::from_mins(1));
+    world.stages.wake.step().await.unwrap();
+    world.stages.schedule.step().await.unwrap();
+    world.run().await;
+    let resumed = world.execution(run).await;
+    assert_eq!((resumed.state, resumed.interrupted_by), (ExecutionState::Running, None));
+    assert_eq!(states(&world, run).await, ["stale"]);
 }
 
 /// Stops what is marked, and lets everything go on.
@@ -90,7 +111,7 @@ async fn nothing_starts_while_the_old_attempt_cannot_be_stopped_for_certain() {
     let late = world.deliver("d-3", "k").await;
     assert!(stop(&mut world).await);
     assert_eq!(world.outcome(late).await, Some(CheckpointOutcome::Routed));
-    assert_eq!(world.work(work).await.eligibility, Eligibility::Stopping { interrupted: run });
+    assert_eq!(world.work(work).await.eligibility, Eligibility::Stopping { interrupted: run, repeats: None });
     assert_eq!(world.executions().await.len(), 1);
     let again = world.runtime.retry(work, DeliveryId::known("retry")).await;
     assert!(matches!(again, Err(ControlError::Refused(WorkRefusal::Stopping))), "{again:?}");

@@ -188,6 +188,8 @@ async fn a_handler_that_always_fails_stops_its_lane_only_and_not_for_ever() {
         | Call::Observe(_)
         | Call::Inject(..)
         | Call::Interrupt(_)
+        | Call::Notice(..)
+        | Call::Release(_)
         | Call::Stop(_) => None,
     });
     let mut seen = taken.unwrap();

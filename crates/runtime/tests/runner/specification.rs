@@ -7,11 +7,15 @@ use spec::cases::CASES;
 use spec::driver::Driver;
 
 use self::production::{Engine, Production};
+use super::clock;
 use super::server::on_database;
 
 mod config;
+mod copies;
 mod differential;
+mod mortal;
 mod production;
+mod program;
 mod scripted;
 mod snapshot;
 mod told;
@@ -79,7 +83,8 @@ fn in_a_file(case: Case) {
     let directory = tempfile::tempdir().unwrap();
     let mut driver = Production::new(Engine::Sqlite(directory.path().join("conduit.db")));
     case(&mut driver);
-    assert!(driver.reopened() > 1, "opened again {} times", driver.reopened());
+    let (reopened, copies) = driver.reopened();
+    assert!(reopened > 1 && copies > 10, "{copies} copies, and it went on in {reopened}");
 }
 
 fn on_a_server(case: Case) {

@@ -66,7 +66,13 @@ pub(super) fn last_start(world: &World) -> (ExecutionId, Vec<EventId>) {
     let calls = world.executor.calls();
     let mut starts = calls.into_iter().filter_map(|call| match call {
         Call::Run(id, inputs) | Call::Resume(id, _, inputs) => Some((id, inputs)),
-        Call::Recover(..) | Call::Observe(_) | Call::Inject(..) | Call::Interrupt(_) | Call::Stop(_) => None,
+        Call::Recover(..)
+        | Call::Observe(_)
+        | Call::Inject(..)
+        | Call::Interrupt(_)
+        | Call::Notice(..)
+        | Call::Release(_)
+        | Call::Stop(_) => None,
     });
     starts.next_back().expect("something was started")
 }
@@ -388,8 +394,8 @@ async fn an_event_that_no_route_matches_wakes_whoever_waits_for_it() {
         assert_eq!(world.outcome(other).await, Some(CheckpointOutcome::Unmatched));
         let led = world.runtime.store().read("test", move |tx| {
             let event = tx.event(fact)?.expect("it was accepted");
-            let link = runtime::why::link(tx, event)?;
-            runtime::why::led_to(tx, &link)
+            let link = why::link(tx, event)?;
+            why::led_to(tx, &link)
         });
         assert_eq!(led.await.unwrap().run.map(|led| led.id), Some(run.id), "what it led to is told");
     }

@@ -19,14 +19,13 @@ use domain::text::{
     BindingName, DeliveryId, EventType, ExecutorName, ExternalId, HandlerName, RouteName, ScopeName,
     SourceName,
 };
-use domain::time::{Clock, Timestamp};
 use domain::toolbelt::Presented;
 use domain::wait::{Registration, Wait};
 use domain::work::Work;
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, Executor, Handler, Injected, Injection,
-    Log, LogRequest, PinError, Recovery, ResumeRequest, RunError, RunRequest, Secret, SecretError, Segment,
-    StartGate, Stopped,
+    Log, LogRequest, Notice, PinError, Recovery, ResumeRequest, RunError, RunRequest, Secret, SecretError,
+    Segment, StartGate, Stopped,
 };
 use runtime::{
     AcceptError, ApplyError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
@@ -35,39 +34,9 @@ use serde_json::{Value, json};
 use store::Location;
 use tokio::sync::oneshot;
 
+pub(super) use super::clock::HandClock;
 use super::tokens::{CountedTokens, Given};
 use super::told::Told;
-
-/// A clock that stands still until it is moved.
-#[derive(Debug)]
-pub(super) struct HandClock(Mutex<(Timestamp, Duration)>);
-
-impl Clock for HandClock {
-    fn wall(&self) -> Timestamp {
-        self.0.lock().unwrap().0
-    }
-
-    fn boot(&self) -> Duration {
-        self.0.lock().unwrap().1
-    }
-}
-
-impl HandClock {
-    pub(super) fn new() -> Arc<Self> {
-        let start = Timestamp::parse("2026-03-01T12:00:00Z").unwrap();
-        Arc::new(Self(Mutex::new((start, Duration::from_secs(1000)))))
-    }
-
-    /// The clock, for a store.
-    pub(super) fn shared(self: &Arc<Self>) -> Arc<dyn Clock> {
-        Arc::<Self>::clone(self)
-    }
-
-    pub(super) fn advance(&self, by: Duration) {
-        let mut now = self.0.lock().unwrap();
-        *now = (now.0.after(by), now.1 + by);
-    }
-}
 
 /// What the double was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +48,8 @@ pub(super) enum Call {
     Observe(ExecutionId),
     Inject(ExecutionId, EventId),
     Interrupt(ExecutionId),
+    Notice(ExecutionId, String),
+    Release(ExecutionId),
     Stop(ExecutionId),
 }
 
@@ -112,6 +83,7 @@ struct DoubleState {
     proofs: BTreeMap<ExecutionId, Vec<EventId>>,
     resumes: bool,
     tokens: Given,
+    keeps_content: bool,
 }
 
 /// How a run is to go wrong before it begins.
@@ -242,6 +214,11 @@ impl Double {
     /// How many bytes every run has written.
     pub(super) fn write(&self, bytes: u64) {
         self.state.lock().unwrap().written = bytes;
+    }
+
+    /// Makes it unable to remove what it has of a run.
+    pub(super) fn cannot_release(&self, cannot: bool) {
+        self.state.lock().unwrap().keeps_content = cannot;
     }
 
     /// Lets attempts go on from their Waits, or has the next attempt do it.
@@ -380,6 +357,19 @@ impl Executor for Double {
         })
     }
 
+    fn release(&self, execution: ExecutionId) -> BoxFuture<'_, Result<(), String>> {
+        let mut state = self.state.lock().unwrap();
+        state.calls.push(Call::Release(execution));
+        let kept = state.keeps_content;
+        Box::pin(async move { if kept { Err("the test says so".to_owned()) } else { Ok(()) } })
+    }
+
+    fn notify(&self, segment: Segment, notice: Notice) -> BoxFuture<'_, ()> {
+        let mut state = self.state.lock().unwrap();
+        state.calls.push(Call::Notice(segment.execution, format!("{}: {}", notice.code, notice.text)));
+        Box::pin(async {})
+    }
+
     fn proof(&self, segment: Segment) -> BoxFuture<'_, Vec<EventId>> {
         let proofs = self.state.lock().unwrap().proofs.get(&segment.execution).cloned();
         Box::pin(async move { proofs.unwrap_or_default() })
@@ -437,6 +427,7 @@ pub(super) fn scope(policy: ActivePolicy, concurrency: u32) -> EffectiveScope {
         resource: None,
         timeout_seconds: None,
         inactivity_seconds: None,
+        credential: None,
         retry: None,
         secrets: BTreeMap::new(),
         declared_in: name.clone(),

@@ -15,10 +15,10 @@ impl Cron {
     /// The first matching minute at or after `from`, both as wall-clock minutes since 1970.
     pub(crate) fn first_from(&self, from: i64, today: &mut Today) -> Option<i64> {
         let (day, minute) = (from.div_euclid(DAY_MINUTES), from.rem_euclid(DAY_MINUTES));
-        if today.0 == Some(day) {
-            if let Some(minute) = self.minute_from(minute) {
-                return Some(day * DAY_MINUTES + minute);
-            }
+        if today.0 == Some(day)
+            && let Some(minute) = self.minute_from(minute)
+        {
+            return Some(day * DAY_MINUTES + minute);
         }
         let first = self.minute_from(0)?;
         let (mut month, mut of_month) = date(day);

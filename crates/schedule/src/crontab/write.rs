@@ -104,7 +104,9 @@ fn inline(value: &Value) -> String {
             format!("{{ {} }}", entries.join(", "))
         }
         Value::Array(list) => format!("[{}]", list.iter().map(inline).collect::<Vec<_>>().join(", ")),
-        plain => plain.to_string().replace('\u{7f}', "\\u007f"),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+            plain.to_string().replace('\u{7f}', "\\u007f")
+        }
     }
 }
 

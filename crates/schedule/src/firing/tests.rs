@@ -37,7 +37,7 @@ fn armed(timing: &Timing, ran: Option<&str>, due: &str) -> Armed {
 #[track_caller]
 fn fired(armed: &Armed, now: &str) -> Fired {
     match fire(armed, ScopeState::Enabled, at(now)) {
-        Firing::Fires(fired) => fired,
+        Firing::Fires(fired) => *fired,
         Firing::Rests => panic!("it is due"),
     }
 }
@@ -127,6 +127,15 @@ fn what_is_passed_over_is_counted_up_to_a_bound() {
     let long = fired(&minutely, "2026-07-01T00:00:00Z");
     let last = "2026-06-30T23:59:00Z".to_owned();
     assert_eq!(told(&long), [(MissedReason::Older, first, last, MISSED_COUNTED_MAX)]);
+}
+
+#[test]
+fn a_slot_from_before_the_timer_was_due_is_not_told_to_be_missed() {
+    // The zone data changed while it was armed, so that it is due at no slot.
+    let job = armed(&cron("0 9 * * *", ""), None, "2026-06-01T12:00:00Z");
+    let late = fired(&job, "2026-06-01T16:00:00Z");
+    assert_eq!(published(&late), None);
+    assert!(late.missed.is_empty(), "{:?}", late.missed);
 }
 
 #[test]

@@ -221,12 +221,11 @@ fn rules(table: &Table<'_>, key: &str, problems: &mut Problems) -> Option<Rules>
 fn conclusions(table: &Table<'_>, problems: &mut Problems) -> Vec<Conclusion> {
     let mut conclusions = Vec::new();
     for (path, text) in table.texts("conclusions", problems) {
-        match Conclusion::of(text) {
-            Some(conclusion) => conclusions.push(conclusion),
-            None => {
-                let all: Vec<&str> = Conclusion::ALL.iter().map(|known| known.as_str()).collect();
-                problems.push(ConfigProblem::at(path, format!("must be one of `{}`", all.join("`, `"))));
-            }
+        if let Some(conclusion) = Conclusion::of(text) {
+            conclusions.push(conclusion);
+        } else {
+            let all: Vec<&str> = Conclusion::ALL.iter().map(|known| known.as_str()).collect();
+            problems.push(ConfigProblem::at(path, format!("must be one of `{}`", all.join("`, `"))));
         }
     }
     conclusions

@@ -11,14 +11,14 @@ fn read(config: &Value) -> Result<Entry, Vec<String>> {
     read.map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
-fn entry(jobs: Value) -> Value {
+fn entry(jobs: &Value) -> Value {
     json!({ "namespace": "schedule/eng", "webhook_secret": "hook", "jobs": jobs })
 }
 
 /// What is wrong with one job.
 #[track_caller]
-fn refused(job: Value) -> Vec<String> {
-    read(&entry(json!([job]))).unwrap_err()
+fn refused(job: &Value) -> Vec<String> {
+    read(&entry(&json!([job]))).unwrap_err()
 }
 
 #[test]
@@ -96,13 +96,13 @@ fn everything_that_is_wrong_is_told_at_once_and_no_value_with_it() {
 
 #[test]
 fn a_job_has_one_kind_of_time() {
-    let said = refused(json!({ "name": "a", "every_minutes": 5, "at": ["05:17"], "cron": "* * * * *" }));
+    let said = refused(&json!({ "name": "a", "every_minutes": 5, "at": ["05:17"], "cron": "* * * * *" }));
     assert_eq!(
         said,
         ["`jobs[0].at`: excludes `every_minutes`; a job has one of `every_minutes`, `at` and `cron`"]
     );
     let said =
-        refused(json!({ "name": "a", "every_minutes": 5, "time_zone": "Europe/London", "catch_up": "1h" }));
+        refused(&json!({ "name": "a", "every_minutes": 5, "time_zone": "Europe/London", "catch_up": "1h" }));
     assert!(said[0].contains("is for `cron` only") && said[1].contains("is for `at` and `cron`"), "{said:?}");
 }
 
@@ -127,37 +127,37 @@ fn bounds_hold() {
         json!({ "name": "a", "on": { "events": ["push."] } }),
         json!({ "name": "a", "on": { "branches": ["main"], "webhook": true } }),
     ] {
-        assert_eq!(refused(job.clone()).len(), 1, "{job}");
+        assert_eq!(refused(&job).len(), 1, "{job}");
     }
     for job in [
         json!({ "name": "a".repeat(63), "every_minutes": 527_040 }),
         json!({ "name": "a-b_9", "at": ["00:00", "23:59"], "catch_up": "31d" }),
         json!({ "name": "a", "cron": "0 0 31 2 *" }),
     ] {
-        assert!(read(&entry(json!([job.clone()]))).is_ok(), "{job}");
+        assert!(read(&entry(&json!([job]))).is_ok(), "{job}");
     }
     assert!(read(&json!({ "namespace": "schedule/eng" })).unwrap().jobs.is_empty());
 }
 
 #[test]
 fn the_same_time_of_day_twice_is_refused() {
-    let said = refused(json!({ "name": "a", "at": ["05:17", "06:00", "05:17"] }));
+    let said = refused(&json!({ "name": "a", "at": ["05:17", "06:00", "05:17"] }));
     assert_eq!(said, ["`jobs[0].at[2]`: is there already; name each time once"]);
 }
 
 #[test]
 fn patterns_that_only_take_back_are_refused() {
-    let said = refused(json!({ "name": "a", "on": { "events": ["push"], "paths": ["!docs/**"] } }));
+    let said = refused(&json!({ "name": "a", "on": { "events": ["push"], "paths": ["!docs/**"] } }));
     assert!(said[0].starts_with("`jobs[0].on.paths`: takes nothing"), "{said:?}");
 }
 
 #[test]
 fn s07_a_zone_in_front_is_refused_and_not_repeated() {
     for cron in ["TZ=UTC", "CRON_TZ=Europe/London 0 9 * * *", "TZ="] {
-        let said = refused(json!({ "name": "a", "cron": cron }));
+        let said = refused(&json!({ "name": "a", "cron": cron }));
         assert!(said[0].contains("`time_zone`") && !said[0].contains("Europe"), "{said:?}");
     }
-    let said = refused(json!({ "name": "a", "cron": "@every 5m" }));
+    let said = refused(&json!({ "name": "a", "cron": "@every 5m" }));
     assert!(said[0].contains("`every_minutes`"), "{said:?}");
 }
 
@@ -172,9 +172,9 @@ fn s27_a_job_that_takes_webhooks_needs_the_secret() {
 #[test]
 fn s35_a_conclusion_is_one_of_githubs_words_in_any_case() {
     let with = |word: &str| json!({ "name": "a", "on": { "events": ["check_run"], "conclusions": [word] } });
-    assert!(read(&entry(json!([with("Failure")]))).is_ok());
+    assert!(read(&entry(&json!([with("Failure")]))).is_ok());
     for word in ["failed", ""] {
-        let said = refused(with(word));
+        let said = refused(&with(word));
         assert_eq!(said[0].matches('`').count(), 2 + 2 * 9, "it names all nine: {said:?}");
     }
 }
@@ -186,7 +186,7 @@ fn a_timing_that_is_written_is_read_again() {
         { "name": "b", "at": ["05:17", "23:59"] },
         { "name": "c", "cron": "*/5 * * * mon", "time_zone": "Europe/London" },
     ]);
-    for job in read(&entry(jobs)).unwrap().jobs {
+    for job in read(&entry(&jobs)).unwrap().jobs {
         let timing = job.timing.unwrap();
         let written = serde_json::to_string(&timing).unwrap();
         assert_eq!(serde_json::from_str::<Timing>(&written).unwrap(), timing, "{written}");

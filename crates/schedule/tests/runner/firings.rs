@@ -31,7 +31,7 @@ fn fired(row: &Value) -> (Fired, Timestamp) {
     let now = at(text(row, "now"));
     let stored = Stored { last, ..Stored::new(timing, CatchUp::default()) };
     match fire(&Armed { stored, due_at: now }, ScopeState::Enabled, now) {
-        Firing::Fires(fired) => (fired, now),
+        Firing::Fires(fired) => (*fired, now),
         Firing::Rests => panic!("it is due: {row}"),
     }
 }

@@ -66,7 +66,7 @@ fn slots_are_those_of_the_examples() {
         let latest = pattern.latest(&zone, from);
         match row["prev"].as_str() {
             Some(expected) => {
-                assert_eq!(latest.map(|slot| slot.at.to_string()).as_deref(), Some(expected), "{row}")
+                assert_eq!(latest.map(|slot| slot.at.to_string()).as_deref(), Some(expected), "{row}");
             }
             None => assert_eq!(latest, None, "{row}"),
         }

@@ -142,16 +142,16 @@ impl Reference {
 
     /// Publishes what the runtime has to say about an attempt: it is nobody's input unasked, and whether it is
     /// accepted holds nothing up.
-    pub(super) fn announce(&mut self, said: Delivery) -> Option<EventId> {
+    pub(super) fn announce(&mut self, said: Delivery) -> Result<EventId, Refusal> {
         let wanted = self
             .scopes
             .get(&said.scope)
             .is_some_and(|scope| scope.routes.iter().any(|route| route.takes.contains(&said.event_type)));
-        let Ok(Answer::Accepted(event)) = self.accept(said) else { return None };
+        let Answer::Accepted(event) = self.accept(said)? else { return Err("said_before") };
         if !wanted {
             self.mark(event, CheckpointOutcome::Unmatched, None, None);
         }
-        Some(event)
+        Ok(event)
     }
 
     /// Writes a checkpoint without a route.

@@ -16,7 +16,7 @@ use crate::driver::{
 impl Reference {
     /// Claims every Work that may start, in the order in which they came to wait.
     pub(super) fn claim(&mut self) -> Vec<ExecutionId> {
-        let mut ready: Vec<(Timestamp, WorkId)> = self
+        let mut ready: Vec<(Timestamp, i64, WorkId)> = self
             .works
             .iter()
             .filter(|work| {
@@ -29,12 +29,12 @@ impl Reference {
                 let ready = work.record.state == WorkWord::Ready && eligible && has_input;
                 (ready || twice) && work.record.held.is_none()
             })
-            .map(|work| (work.queued_at, work.record.id))
+            .map(|work| (work.queued_at, work.made, work.record.id))
             .collect();
         ready.sort();
         let mut claimed = Vec::new();
-        for (_since, work) in ready {
-            if self.has_room(&self.work(work).record.scope) {
+        for (_since, _made, work) in ready {
+            if self.has_room(&self.work(work).record.scope) && self.comes_to() {
                 claimed.push(self.claim_one(work));
             }
         }
@@ -53,6 +53,7 @@ impl Reference {
     fn claim_one(&mut self, id: WorkId) -> ExecutionId {
         let work = self.work(id).clone();
         let until = self.now.after(LEASE);
+        let cause = work.bridge.or(work.woken_by);
         let parked = self
             .attempts
             .iter_mut()
@@ -62,6 +63,7 @@ impl Reference {
             parked.record.epoch = parked.record.epoch.next();
             parked.record.lease_until = Some(until);
             parked.record.resumed_by = work.woken_by;
+            parked.cause = cause.unwrap_or(parked.cause);
             parked.record.consumed.extend(&work.record.pending);
             parked.record.id
         } else {
@@ -100,6 +102,7 @@ impl Reference {
                     binding,
                     label: None,
                 },
+                cause: cause.unwrap_or(trigger),
                 settling: None,
                 label,
                 resumes,
@@ -112,6 +115,7 @@ impl Reference {
         work.record.pending.clear();
         work.record.eligibility = EligibilityRecord::Clear;
         work.woken_by = None;
+        work.bridge = None;
         work.failed = None;
         execution
     }
@@ -122,6 +126,7 @@ impl Reference {
         for at in 0..self.attempts.len() {
             let record = &self.attempts[at].record;
             if record.state == AttemptState::Launching
+                && self.comes_to_launch(record.id)
                 && !record.recovering
                 && self.is_live(record.lease_until)
             {
@@ -134,7 +139,7 @@ impl Reference {
     }
 
     /// Whether authority that ends then holds now. At the moment it ends, it is over.
-    fn is_live(&self, until: Option<Timestamp>) -> bool {
+    pub(super) fn is_live(&self, until: Option<Timestamp>) -> bool {
         let inclusive = self.breaks(Fault::ExpiryIsInclusive);
         until.is_some_and(|until| self.now < until || (inclusive && self.now == until))
     }
@@ -291,14 +296,18 @@ impl Reference {
         })
     }
 
-    /// Settles outcomes that waited for input to be routed.
-    pub(super) fn settle_waiting(&mut self) {
+    /// Settles outcomes that waited for input to be routed. True when there was one.
+    pub(super) fn settle_waiting(&mut self) -> bool {
+        let mut settled = false;
         for at in 0..self.attempts.len() {
             let id = self.attempts[at].record.id;
-            if let Some(end) = self.attempts[at].settling.take() {
+            if self.attempts[at].settling.is_some() && self.comes_to() {
+                let end = self.attempts[at].settling.take().expect("it was there a line ago");
                 self.settle(id, end);
+                settled |= self.attempts[at].settling.is_none();
             }
         }
+        settled
     }
 
     /// Takes an attempt's authority away for good. What was still to be presented to it never will be.
@@ -320,16 +329,17 @@ impl Reference {
     }
 
     pub(super) fn announce_turn(&mut self, execution: ExecutionId) {
-        let record = self.attempt(execution).record.clone();
+        let Attempt { record, cause, .. } = self.attempt(execution).clone();
         let said = Delivery {
             source: SourceName::known("core"),
             id: DeliveryId::known(&format!("turn/{}/{}", record.id, record.epoch)),
             event_type: EventType::known("core.turn.ended"),
             scope: self.work(record.work).record.scope.clone(),
             emitted_by: Some(record.id),
-            ..delivery("replaced").to(record.work).because(record.trigger)
+            ..delivery("replaced").to(record.work).because(cause)
         };
-        self.announce(said);
+        // Whether its chain takes it is nobody's concern.
+        let _announced = self.announce(said);
     }
 
     /// Renews the lease of every attempt that somebody still speaks for.
@@ -341,8 +351,9 @@ impl Reference {
             // Of one that may still run without anybody following it, nobody speaks.
             let followed = Self::is_active(attempt) && !attempt.record.recovering;
             let later = attempt.record.lease_until < Some(until);
-            if followed && later && self.is_live(attempt.record.lease_until) {
-                renewed.push(attempt.record.id);
+            let id = attempt.record.id;
+            if followed && later && self.is_live(attempt.record.lease_until) && self.comes_to() {
+                renewed.push(id);
                 self.attempts[at].record.lease_until = Some(until);
             }
         }
@@ -353,8 +364,7 @@ impl Reference {
     pub(super) fn let_go(&mut self) {
         for at in 0..self.attempts.len() {
             let attempt = &self.attempts[at];
-            let followed = Self::is_active(attempt) && !attempt.record.recovering;
-            if followed && self.is_live(attempt.record.lease_until) {
+            if Self::is_active(attempt) && self.is_live(attempt.record.lease_until) {
                 self.attempts[at].record.lease_until = Some(self.now);
             }
         }
@@ -369,12 +379,23 @@ impl Reference {
                 recovered.push(attempt.record.id);
             }
         }
+        // Those that were lost first come first.
+        recovered.sort_by_key(|execution| self.attempt(*execution).record.lease_until);
         let until = self.now.after(LEASE);
+        if !recovered.is_empty() && !self.comes_to() {
+            return Vec::new();
+        }
         for execution in &recovered {
             let attempt = self.attempt_mut(*execution);
             attempt.record.epoch = attempt.record.epoch.next();
             attempt.record.lease_until = Some(until);
             attempt.record.recovering = true;
+        }
+        for execution in &recovered {
+            if !self.comes_to_find(*execution) {
+                continue;
+            }
+            let attempt = self.attempt_mut(*execution);
             let epoch = attempt.record.epoch;
             match found {
                 Found::Alive => {

@@ -1,13 +1,15 @@
 //! What operators do, and orders to live attempts.
 
-use domain::id::{EventId, WorkId};
+use std::collections::{BTreeMap, VecDeque};
+
+use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::route::CheckpointOutcome;
 use domain::text::{DeliveryId, EventType, SourceName};
 
-use super::{Fault, Reference, Refusal, TimerOf};
+use super::{Fault, Reference, Refusal, TimerOf, UnderWay};
 use crate::driver::{
-    Answer, AttemptState, Delivery, EligibilityRecord, InjectAnswer, IntentKind, IntentState, WaitState,
-    WorkWord, delivery,
+    Answer, AttemptState, Delivery, EligibilityRecord, InjectAnswer, IntentKind, IntentRecord, IntentState,
+    WaitState, WorkWord, delivery,
 };
 
 impl Reference {
@@ -92,6 +94,8 @@ impl Reference {
             return Err("unsupported");
         }
         let event = self.control(id, delivery_id, "core.manual.interrupt", "control")?;
+        let checkpoint = self.event_mut(event).checkpoint.as_mut();
+        checkpoint.expect("a control has its checkpoint").policy = Some("interrupt".to_owned());
         self.intend(IntentKind::Interrupt, event, id);
         Ok(Answer::Accepted(event))
     }
@@ -127,43 +131,82 @@ impl Reference {
         Ok(event)
     }
 
-    /// Presents every intent that is not settled to its own attempt, and to no other.
+    /// Presents every intent that is not settled to its own attempt, and to no other. An attempt is asked about one
+    /// Event at a time, in order.
     pub(super) fn present(&mut self) {
-        for at in 0..self.intents.len() {
-            let intent = self.intents[at].clone();
-            let runs = self.attempt(intent.execution).record.state == AttemptState::Running;
-            if intent.state == IntentState::Pending && runs {
-                self.intents[at].attempted = true;
+        let mut orders: BTreeMap<ExecutionId, BTreeMap<Sequence, EventId>> = BTreeMap::new();
+        for intent in &self.intents {
+            let asked = self.under_way.iter().any(|asked| asked.execution == intent.execution);
+            if intent.state == IntentState::Pending && !asked {
+                let sequence = self.event(intent.event).sequence;
+                orders.entry(intent.execution).or_default().insert(sequence, intent.event);
+            }
+        }
+        for (execution, events) in orders {
+            self.carry_out(execution, events.into_values().collect());
+        }
+    }
+
+    /// Carries orders out until one has to be answered.
+    fn carry_out(&mut self, execution: ExecutionId, mut left: VecDeque<EventId>) {
+        while let Some(event) = left.pop_front() {
+            let at = self.order(execution, event);
+            if self.intents[at].state != IntentState::Pending {
+                continue;
+            }
+            let attempt = self.attempt(execution);
+            let record = &attempt.record;
+            if record.state.is_terminal()
+                || record.state == AttemptState::Parked
+                || attempt.settling.is_some()
+            {
+                self.intents[at].state = IntentState::Stale;
+                continue;
+            }
+            let runs = record.state == AttemptState::Running
+                && !record.recovering
+                && self.is_live(record.lease_until);
+            match self.intents[at].kind {
+                // Nobody is asked: it loses its authority, and what it had started is stopped.
+                IntentKind::Interrupt => {
+                    self.intents[at].attempted = true;
+                    self.intents[at].state = IntentState::Accepted;
+                    self.fence(execution, event);
+                }
+                IntentKind::Inject if runs => {
+                    self.intents[at].attempted = true;
+                    self.under_way.push(UnderWay { execution, event, left });
+                    return;
+                }
+                // It waits until its attempt can be asked.
+                IntentKind::Inject => {}
             }
         }
     }
 
-    /// Records what executors answered.
+    fn order(&self, execution: ExecutionId, event: EventId) -> usize {
+        let of = |intent: &IntentRecord| intent.execution == execution && intent.event == event;
+        self.intents.iter().position(of).expect("the order was given")
+    }
+
+    /// Records what executors answered, and carries out what comes after it.
     pub(super) fn acknowledge(&mut self, answer: InjectAnswer) {
-        for at in 0..self.intents.len() {
-            let intent = self.intents[at].clone();
-            if intent.state != IntentState::Pending || !intent.attempted {
-                continue;
+        while let Some(UnderWay { execution, event, left }) = self.under_way.pop() {
+            let at = self.order(execution, event);
+            if self.intents[at].state == IntentState::Pending {
+                self.intents[at].state = match answer {
+                    // Nobody knows, so it is presented again.
+                    InjectAnswer::Ambiguous => IntentState::Pending,
+                    InjectAnswer::Accepted => IntentState::Accepted,
+                    InjectAnswer::NotAccepting => IntentState::NotAccepting,
+                };
             }
-            match (intent.kind, answer) {
-                // Nobody knows, so it is presented again.
-                (_, InjectAnswer::Ambiguous) | (IntentKind::Interrupt, InjectAnswer::NotAccepting) => {}
-                (IntentKind::Inject, InjectAnswer::Accepted) => {
-                    self.intents[at].state = IntentState::Accepted;
-                }
-                (IntentKind::Inject, InjectAnswer::NotAccepting) => {
-                    self.intents[at].state = IntentState::NotAccepting;
-                }
-                (IntentKind::Interrupt, InjectAnswer::Accepted) => {
-                    self.intents[at].state = IntentState::Accepted;
-                    self.fence(intent.execution, intent.event);
-                }
-            }
+            self.carry_out(execution, left);
         }
     }
 
     /// Ends an attempt that was interrupted. Its Work stays ready, with its input.
-    fn fence(&mut self, execution: domain::id::ExecutionId, by: EventId) {
+    fn fence(&mut self, execution: ExecutionId, by: EventId) {
         self.end_attempt(execution, AttemptState::Cancelled);
         self.attempt_mut(execution).record.interrupted_by = Some(by);
         let (id, now) = (self.attempt(execution).record.work, self.now);
@@ -178,7 +221,11 @@ impl Reference {
         if !held {
             return Err("not_held");
         }
-        self.work_mut(id).record.held = None;
+        let now = self.now;
+        let work = self.work_mut(id);
+        work.record.held = None;
+        // While it was held it did not wait for room.
+        work.queued_at = now;
         self.release_wait(id)?;
         Ok(Answer::Done)
     }

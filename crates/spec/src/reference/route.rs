@@ -37,13 +37,22 @@ enum Target {
 impl Reference {
     /// Routes until nothing moves, then settles what waited for it.
     pub(super) fn route(&mut self) {
+        loop {
+            self.route_all();
+            if !self.settle_waiting() {
+                return;
+            }
+        }
+    }
+
+    fn route_all(&mut self) {
         let mut moved = true;
         while moved {
             moved = false;
             let unrouted: Vec<EventId> =
                 self.events.iter().filter(|event| event.checkpoint.is_none()).map(|event| event.id).collect();
             for id in unrouted {
-                if self.event(id).checkpoint.is_some() {
+                if self.event(id).checkpoint.is_some() || !self.comes_to_route(id) {
                     continue;
                 }
                 let routed = self.route_one(id).is_ok_and(|routed| routed);
@@ -53,7 +62,6 @@ impl Reference {
                 }
             }
         }
-        self.settle_waiting();
     }
 
     /// Asks the routes of an Event's scope in order.
@@ -85,7 +93,22 @@ impl Reference {
 
     /// Routes one Event; false when it has to wait.
     fn route_one(&mut self, id: EventId) -> Result<bool, Refusal> {
+        let routed = self.place(id)?;
+        if routed {
+            // What comes first for somebody who waits may have stood behind it.
+            for work in self.works.iter().map(|work| work.record.id).collect::<Vec<_>>() {
+                self.arbitrate(work);
+            }
+        }
+        Ok(routed)
+    }
+
+    fn place(&mut self, id: EventId) -> Result<bool, Refusal> {
         let event = self.event(id).clone();
+        if !self.behind_earlier(&event, None) && !self.asked_at.contains_key(&id) {
+            let at = self.number();
+            self.asked_at.insert(id, at);
+        }
         let (route, wish) = match self.ask(&event) {
             Asked::Nothing => return Ok(false),
             Asked::Unmatched => {
@@ -93,6 +116,9 @@ impl Reference {
                 match owner.filter(|owner| self.is_waited_for(*owner, &event)) {
                     // What no route takes is news all the same to a Work that waits for it.
                     Some(owner) => {
+                        if self.behind_earlier(&event, Some(owner)) {
+                            return Ok(false);
+                        }
                         self.mark(id, CheckpointOutcome::Routed, Some(owner), Some("waited_for"));
                         self.arbitrate(owner);
                     }
@@ -240,8 +266,10 @@ impl Reference {
                 held: None,
             },
             lifecycle: self.said[&event.id].lifecycle,
+            made: self.asked_at[&event.id],
             queued_at: self.now,
             woken_by: None,
+            bridge: None,
             failed: None,
         });
         if predecessor.is_some() {
@@ -254,7 +282,7 @@ impl Reference {
             };
             // Without room for it in the chain there is no successor either.
             let announced = self.announce(created);
-            if announced.is_none() {
+            if announced.is_err() {
                 self.works.retain(|work| work.record.id != id);
                 return Err("causal_rejected");
             }
@@ -284,6 +312,8 @@ impl Reference {
                 .cloned()
                 .collect();
             for earlier in joins {
+                // They wait for the next attempt, whatever the Event that brought the key does to this one.
+                let route = &Route { policy: Policy::Queue, ..route.clone() };
                 self.checkpoint(&earlier, route, CheckpointOutcome::Routed, Some(id), Some("joined_backlog"));
                 self.queue(id, earlier.id, &route.binding);
             }

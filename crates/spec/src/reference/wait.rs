@@ -1,14 +1,20 @@
 //! Waits and timers: what is waited for, and exactly one wake.
 
+use std::time::Duration;
+
 use domain::event::Key;
-use domain::id::{EventId, ExecutionId, WorkId};
+use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::route::CheckpointOutcome;
+use domain::text::{DeliveryId, EventType, SourceName};
 
 use super::{Fault, Reference, Refusal, Timer, TimerOf, Wait};
 use crate::driver::{
-    AttemptState, EligibilityRecord, EventRecord, Registration, TimerKind, TimerRecord, WaitRecord,
-    WaitState, WorkWord,
+    AttemptState, Delivery, EligibilityRecord, EventRecord, Registration, TimerKind, TimerRecord, WaitRecord,
+    WaitState, WorkWord, delivery,
 };
+
+/// How long a timeout waits that something accepted comes before.
+const BEHIND: Duration = Duration::from_secs(1);
 
 impl Reference {
     /// A registration names keys of its Work, and a watermark that was accepted.
@@ -45,7 +51,10 @@ impl Reference {
         } else {
             self.end_attempt(execution, AttemptState::Waiting);
         }
-        self.work_mut(id).record.state = WorkWord::Waiting;
+        let work = self.work_mut(id);
+        work.record.state = WorkWord::Waiting;
+        // A turn that ends to wait has not failed.
+        work.record.failures = 0;
         let number = self.number();
         if let Some(timeout) = registration.timeout {
             let record = TimerRecord { due_at: self.now.after(timeout), work: id, kind: TimerKind::Wait };
@@ -56,12 +65,22 @@ impl Reference {
             execution,
             keys: registration.keys,
             types: registration.types,
-            after: registration.after,
+            after: registration.after.max(self.seen_by(execution)),
             state: WaitState::Active,
         };
         self.waits.push(Wait { number, record, timeout: None, binding });
         self.announce_turn(execution);
         self.arbitrate(id);
+    }
+
+    /// Up to where an attempt has seen everything: what it took in, and nothing from what is pending on.
+    fn seen_by(&self, execution: ExecutionId) -> Sequence {
+        let record = &self.attempt(execution).record;
+        let taken = record.consumed.iter().map(|event| self.event(*event).sequence).max();
+        let taken = taken.unwrap_or(Sequence::ZERO);
+        let pending = self.work(record.work).record.pending.first();
+        let unseen = pending.map(|event| self.event(*event).sequence.number() - 1);
+        unseen.map_or(taken, |unseen| taken.min(Sequence::from_number(unseen)))
     }
 
     /// Whether an Event is what a Wait waits for.
@@ -86,6 +105,7 @@ impl Reference {
             && event.key.as_ref().is_some_and(has_key)
             && (wait.record.types.is_empty() || wait.record.types.contains(&event.event_type))
             && event.work.is_none_or(|work| work == wait.record.work)
+            && event.scope == self.work(wait.record.work).record.scope
             && !is_lost
             && !is_own
             && !is_consumed
@@ -105,7 +125,8 @@ impl Reference {
         let active = |wait: &&Wait| wait.record.work == id && wait.record.state == WaitState::Active;
         let Some(wait) = self.waits.iter().find(active).cloned() else { return };
         let first = self.events.iter().find(|event| self.matches(&wait, event));
-        if let Some(winner) = first.map(|event| event.id) {
+        // What is not routed yet ends it in its turn, if it still is news then.
+        if let Some(winner) = first.filter(|event| event.checkpoint.is_some()).map(|event| event.id) {
             self.wake(&wait, winner);
         }
     }
@@ -122,9 +143,17 @@ impl Reference {
         work.woken_by = Some(winner);
         work.queued_at = now;
         // What goes on is charged to the winner's chain.
-        if let Err(reason) = self.say(&format!("woken/{}", wait.number), "core.wait.woken", id, Some(winner))
-        {
-            self.work_mut(id).record.held = Some(reason.to_owned());
+        let said = Delivery {
+            source: SourceName::known("core"),
+            id: DeliveryId::known(&format!("woken/{}", wait.number)),
+            event_type: EventType::known("core.wait.woken"),
+            scope: self.work(id).record.scope.clone(),
+            emitted_by: Some(wait.record.execution),
+            ..delivery("replaced").to(id).because(winner)
+        };
+        match self.announce(said) {
+            Ok(bridge) => self.work_mut(id).bridge = Some(bridge),
+            Err(reason) => self.work_mut(id).record.held = Some(reason.to_owned()),
         }
     }
 
@@ -133,6 +162,9 @@ impl Reference {
         loop {
             let due = self.timers.iter().filter(|timer| timer.record.due_at <= self.now);
             let Some(timer) = due.min_by_key(|timer| timer.record.due_at).cloned() else { return };
+            if !self.comes_to() {
+                return;
+            }
             self.timers.retain(|other| other.of != timer.of);
             match timer.of {
                 TimerOf::Failure(failed) => self.fire_retry(timer.record.work, failed),
@@ -150,8 +182,8 @@ impl Reference {
             return;
         }
         let (trigger, binding) = {
-            let failed = &self.attempt(failed).record;
-            (failed.trigger, failed.binding.clone())
+            let failed = self.attempt(failed);
+            (failed.cause, failed.record.binding.clone())
         };
         let said = self.say(&format!("retry/{failed}"), "core.retry.due", id, Some(trigger));
         let now = self.now;
@@ -177,9 +209,15 @@ impl Reference {
         if self.waits.iter().find(active).is_none() {
             return;
         }
-        let attempt = &self.attempt(wait.record.execution).record;
-        let trigger = attempt.resumed_by.unwrap_or(attempt.trigger);
-        let event = match self.say(&format!("timeout/{number}"), "core.wait.timeout", id, Some(trigger)) {
+        let unrouted = |event: &&EventRecord| event.checkpoint.is_none() && self.matches(&wait, event);
+        if !self.breaks(Fault::DeadlineWins) && self.events.iter().any(|event| unrouted(&event)) {
+            // What is accepted comes first, and has to be routed.
+            let record = TimerRecord { due_at: self.now.after(BEHIND), work: id, kind: TimerKind::Wait };
+            self.timers.push(Timer { record, of: TimerOf::Wait(number) });
+            return;
+        }
+        let cause = self.attempt(wait.record.execution).cause;
+        let event = match self.say(&format!("wait/{number}"), "core.wait.timeout", id, Some(cause)) {
             Ok(event) => event,
             Err(reason) => {
                 self.work_mut(id).record.held = Some(reason.to_owned());
@@ -200,7 +238,7 @@ impl Reference {
     pub(super) fn release_wait(&mut self, id: WorkId) -> Result<(), Refusal> {
         let active = |wait: &&Wait| wait.record.work == id && wait.record.state == WaitState::Active;
         let Some(wait) = self.waits.iter().find(active).cloned() else { return Ok(()) };
-        let event = self.say(&format!("timeout/{}", wait.number), "core.wait.timeout", id, None)?;
+        let event = self.say(&format!("wait/{}", wait.number), "core.wait.timeout", id, None)?;
         self.wake(&wait, event);
         Ok(())
     }

@@ -6,7 +6,8 @@ use domain::budget::{Amount, LedgerId, Owner, Window};
 use domain::execution::{Execution, ExecutionState};
 use domain::id::{ExecutionId, WorkId};
 use domain::outcome::Outcome;
-use domain::text::{ScopeName, Unit, WorkKind};
+use domain::store::StoreError;
+use domain::text::{ReportId, ScopeName, Unit, WorkKind};
 use domain::time::Timestamp;
 
 use super::StoreDriver;
@@ -90,6 +91,55 @@ pub async fn reservations_count_while_their_run_goes_on(driver: &impl StoreDrive
     assert!(write(store, move |tx| tx.release_reservation(id)).await);
     assert!(!write(store, move |tx| tx.release_reservation(id)).await, "once");
     assert_eq!(read(store, |tx| tx.reserved(&usd(), None)).await, whole(4));
+}
+
+/// A report is noted once for each run and counted with it, under the epoch in force and while the run goes on.
+pub async fn reports_of_use_count_once_while_their_run_goes_on(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let run = |number: i64| execution(number, &work(number), &event(number));
+    let (first, second) = (run(1), run(2));
+    let (id, epoch, other) = (first.id, first.epoch, second.id);
+    write(store, move |tx| {
+        tx.insert_execution(&first)?;
+        tx.insert_execution(&second)
+    })
+    .await;
+    let report = |text| ReportId::known(text);
+    let noted = write(store, move |tx| {
+        let noted = [
+            tx.insert_report(id, epoch, &report("a"))?,
+            tx.insert_report(id, epoch, &report("a"))?,
+            tx.insert_report(id, epoch, &report("b"))?,
+            tx.insert_report(other, epoch, &report("a"))?,
+        ];
+        tx.put_metered(id, &usd(), whole(2))?;
+        tx.put_metered(id, &usd(), whole(5))?;
+        Ok(noted)
+    });
+    assert_eq!(noted.await, [true, false, true, true]);
+    let seen = async || {
+        read(store, move |tx| {
+            let reports = [id, other].map(|id| tx.execution(id).map(|it| it.map(|it| it.turn.reports)));
+            Ok((reports.into_iter().collect::<Result<Vec<_>, _>>()?, tx.metered(id)?, tx.metered(other)?))
+        })
+        .await
+    };
+    let sums = BTreeMap::from([(usd(), whole(5))]);
+    assert_eq!(seen().await, (vec![Some(2), Some(1)], sums.clone(), BTreeMap::new()));
+    let stale = move |tx: &mut dyn domain::store::Tx| tx.insert_report(id, epoch.next(), &report("c"));
+    let refused = store.transact("case", stale).await;
+    assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
+    assert_eq!(seen().await.0, [Some(2), Some(1)], "a refused report is not noted");
+    // The names go with the turn, and the amounts when its result holds them.
+    write(store, move |tx| tx.forget_reports(id)).await;
+    assert_eq!(seen().await.1, sums);
+    let (again, others) = write(store, move |tx| {
+        Ok((tx.insert_report(id, epoch, &report("a"))?, tx.insert_report(other, epoch, &report("a"))?))
+    })
+    .await;
+    assert_eq!((again, others), (true, false));
+    write(store, move |tx| tx.delete_metered(id)).await;
+    assert_eq!(seen().await.1, BTreeMap::new());
 }
 
 /// What turns of a kind used lately is kept by kind and unit, newest first.

@@ -34,6 +34,8 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
         trigger: trigger.0,
         trigger_sequence: trigger.1,
         retry_of: Some(ExecutionId::from_number(88)),
+        content: domain::retention::Content::Kept,
+        credential: Some(domain::text::CredentialName::known("claude/team")),
         binding: BindingName::known("claude/main"),
         executor: ExecutorName::known("claude-code"),
         generation: Generation::from_number(3),
@@ -46,6 +48,8 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
             used: Duration::from_micros(7),
             resumed_by: Some(EventId::from_number(62)),
             session: Handle::new(&b"\xff"[..]),
+            let_through: true,
+            reports: 3,
         },
         outcome: Some(Outcome::Failed),
         claimed_at: second(41),
@@ -340,6 +344,7 @@ pub async fn turn_result_is_kept_once(driver: &impl StoreDriver) {
     assert_eq!(read(store, move |snapshot| snapshot.turn_result(id)).await, None);
     let full = TurnResult {
         retry_after_seconds: Some(90),
+        usage_limit: Some(domain::credential::UsageLimit { resets_in_seconds: Some(600) }),
         outcome: Outcome::Failed,
         summary: Some("it “failed”\n\u{202e}\t🦀 '\\".to_owned()),
         code: Some("exit_status".to_owned()),

@@ -1,9 +1,10 @@
 /// Every file of cases.
-const FILES: [&str; 21] = [
+const FILES: [&str; 23] = [
     include_str!("access.rs"),
     include_str!("alias.rs"),
     include_str!("budget.rs"),
     include_str!("config.rs"),
+    include_str!("credential.rs"),
     include_str!("durability.rs"),
     include_str!("event.rs"),
     include_str!("execution.rs"),
@@ -13,6 +14,7 @@ const FILES: [&str; 21] = [
     include_str!("listing.rs"),
     include_str!("ownership.rs"),
     include_str!("pause.rs"),
+    include_str!("retention.rs"),
     include_str!("route.rs"),
     include_str!("start.rs"),
     include_str!("succession.rs"),

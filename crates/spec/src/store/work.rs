@@ -6,7 +6,7 @@ use domain::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use domain::input::Input;
 use domain::retry::{Eligibility, Exhaustion};
 use domain::store::{Store, StoreError, Tx};
-use domain::text::{ConcurrencyKey, ExternalId, ScopeName, SourceName, WorkKind};
+use domain::text::{ConcurrencyKey, CredentialName, ExternalId, ScopeName, SourceName, WorkKind};
 use domain::work::{Hold, HoldReason, Lifecycle, Queue, Work, WorkState};
 
 use super::StoreDriver;
@@ -16,17 +16,17 @@ use super::sample::{
 };
 
 /// Every field of a Work comes back as it was written, in every state and queue.
+#[expect(clippy::too_many_lines, reason = "a table, with a line for each state and queue")]
 pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
     let store = driver.store();
     let blocked = |blocker| Work { queue: Queue::Blocked(blocker), ..work(0) };
     let failed = ExecutionId::from_number(9);
-    let stopping = Eligibility::Stopping { interrupted: failed };
+    let stopping = Eligibility::Stopping { interrupted: failed, repeats: None };
     let (wait, event) = (WaitId::from_number(8), Sequence::from_number(6));
     let held = |because| {
         let reason = "it is “held”".to_owned();
         Some(Hold { because, reason, since: second(5) })
     };
-    let hold = || held(HoldReason::WakeRefused);
     let exhausted = |because| Work {
         failures: 3,
         eligibility: Eligibility::Exhausted { failed, because },
@@ -57,12 +57,22 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         exhausted(Exhaustion::Budget),
         exhausted(Exhaustion::Causal),
         Work { eligibility: stopping, ..blocked(Blocker::Stopping(main_scope())) },
+        Work {
+            eligibility: Eligibility::Stopping { interrupted: failed, repeats: Some(event) },
+            hold: held(HoldReason::Budget),
+            ..blocked(Blocker::Held(main_scope()))
+        },
         Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, ..work(0) },
-        Work { state: WorkState::Waiting { wait }, queue: Queue::Idle, hold: hold(), ..work(0) },
+        Work {
+            state: WorkState::Waiting { wait },
+            queue: Queue::Idle,
+            hold: held(HoldReason::WakeRefused),
+            ..work(0)
+        },
         Work { eligibility: Eligibility::Woken { wait, event, resumes: None }, ..work(0) },
         Work {
             eligibility: Eligibility::Woken { wait, event, resumes: Some(failed) },
-            hold: hold(),
+            hold: held(HoldReason::WakeRefused),
             ..blocked(Blocker::Held(main_scope()))
         },
         Work { hold: held(HoldReason::Budget), ..blocked(Blocker::Held(main_scope())) },
@@ -70,6 +80,7 @@ pub async fn work_reads_back_as_written(driver: &impl StoreDriver) {
         Work { let_through: true, ..work(0) },
         blocked(Blocker::Reserved(main_scope())),
         blocked(Blocker::ReservedOverall),
+        blocked(Blocker::Credential(CredentialName::known("claude/team"))),
         ended(&work(0), WorkState::Completed),
         ended(&work(0), WorkState::Failed),
         ended(&work(0), WorkState::Cancelled),
@@ -107,7 +118,11 @@ pub async fn exhausted_works_are_listed(driver: &impl StoreDriver) {
             queue: Queue::Idle,
             ..work(4)
         },
-        Work { eligibility: Eligibility::Stopping { interrupted: failed }, queue: Queue::Idle, ..work(5) },
+        Work {
+            eligibility: Eligibility::Stopping { interrupted: failed, repeats: None },
+            queue: Queue::Idle,
+            ..work(5)
+        },
     ];
     let list = written.clone();
     write(driver.store(), move |tx| list.iter().try_for_each(|work| tx.insert_work(work))).await;

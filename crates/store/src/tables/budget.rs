@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use domain::budget::{Amount, ESTIMATED_FROM, LedgerId, Window};
-use domain::id::ExecutionId;
+use domain::id::{Epoch, ExecutionId};
 use domain::store::{BudgetReads, BudgetWrites, StoreError};
-use domain::text::{ScopeName, Unit, WorkKind};
+use domain::text::{ReportId, ScopeName, Unit, WorkKind};
 
 use crate::db::{Columns, Sql, int, text, time};
 use crate::tx::Transaction;
@@ -67,6 +67,38 @@ static PUT_RECENT: Sql = Sql::new(
      ON CONFLICT (kind, unit) DO UPDATE SET amounts = excluded.amounts",
 );
 
+static METERED: Sql = Sql::new(
+    "read what a run has reported of its use",
+    "metered",
+    "SELECT unit, amount FROM metered WHERE execution = $1 ORDER BY unit",
+);
+static METER: Sql = Sql::new(
+    "add to what a run has reported of its use",
+    "metered",
+    "INSERT INTO metered (execution, unit, amount) VALUES ($1, $2, $3)
+     ON CONFLICT (execution, unit) DO UPDATE SET amount = excluded.amount",
+);
+static UNMETER: Sql = Sql::new(
+    "drop what a run has reported of its use",
+    "metered",
+    "DELETE FROM metered WHERE execution = $1",
+);
+static REPORT: Sql = Sql::new(
+    "note a report of use",
+    "usage_report",
+    "INSERT INTO usage_report (execution, report) VALUES ($1, $2) ON CONFLICT (execution, report) DO NOTHING",
+);
+static COUNT_REPORT: Sql = Sql::new(
+    "count a report of use",
+    "execution",
+    "UPDATE execution SET reports = reports + 1 WHERE id = $1 AND epoch = $2 AND state < 3",
+);
+static FORGET_REPORTS: Sql = Sql::new(
+    "forget the names of a run's reports",
+    "usage_report",
+    "DELETE FROM usage_report WHERE execution = $1",
+);
+
 const fn span(window: Window) -> i64 {
     match window {
         Window::Life => 0,
@@ -110,6 +142,13 @@ impl BudgetReads for Transaction<'_> {
         Ok(rows.into_iter().collect())
     }
 
+    fn metered(&mut self, execution: ExecutionId) -> Result<BTreeMap<Unit, Amount>, StoreError> {
+        let rows = self
+            .db
+            .many(&METERED, &[int(execution.number())], |columns| Ok((columns.text()?, amount(columns)?)))?;
+        Ok(rows.into_iter().collect())
+    }
+
     fn recent_use(&mut self, kind: &WorkKind, unit: &Unit) -> Result<Vec<Amount>, StoreError> {
         let values = [text(kind.as_str()), text(unit.as_str())];
         Ok(self.db.one(&RECENT, &values, recent)?.unwrap_or_default())
@@ -145,6 +184,31 @@ impl BudgetWrites for Transaction<'_> {
 
     fn release_reservation(&mut self, execution: ExecutionId) -> Result<bool, StoreError> {
         Ok(self.db.count(&RELEASE, &[int(execution.number())])? > 0)
+    }
+
+    fn insert_report(
+        &mut self,
+        id: ExecutionId,
+        epoch: Epoch,
+        report: &ReportId,
+    ) -> Result<bool, StoreError> {
+        if self.db.count(&REPORT, &[int(id.number()), text(report.as_str())])? == 0 {
+            return Ok(false);
+        }
+        self.db.write(&COUNT_REPORT, &[int(id.number()), int(epoch.number())], 1)?;
+        Ok(true)
+    }
+
+    fn put_metered(&mut self, execution: ExecutionId, unit: &Unit, amount: Amount) -> Result<(), StoreError> {
+        self.db.write(&METER, &[int(execution.number()), text(unit.as_str()), int(amount.thousandths())], 1)
+    }
+
+    fn forget_reports(&mut self, execution: ExecutionId) -> Result<(), StoreError> {
+        self.db.count(&FORGET_REPORTS, &[int(execution.number())]).map(drop)
+    }
+
+    fn delete_metered(&mut self, execution: ExecutionId) -> Result<(), StoreError> {
+        self.db.count(&UNMETER, &[int(execution.number())]).map(drop)
     }
 
     fn put_recent_use(&mut self, kind: &WorkKind, unit: &Unit, recent: &[Amount]) -> Result<(), StoreError> {

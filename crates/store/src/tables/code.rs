@@ -4,6 +4,7 @@
 use domain::execution::ExecutionState;
 use domain::intent::{Controls, ErrorFallback, IntentKind, IntentState};
 use domain::outcome::Outcome;
+use domain::retention::Content;
 use domain::route::{ActivePolicy, CheckpointOutcome};
 use domain::time::Timestamp;
 use domain::toolbelt::Operation;
@@ -101,6 +102,16 @@ pub(crate) const fn lifecycle_of(number: i64) -> Option<Lifecycle> {
         2 => Some(Lifecycle::Standing),
         _ => None,
     }
+}
+
+/// What has become of content.
+pub(crate) const fn content_of(code: i64) -> Option<Content> {
+    Some(match code {
+        0 => Content::Kept,
+        1 => Content::Releasing,
+        2 => Content::Released,
+        _ => return None,
+    })
 }
 
 pub(crate) const fn hold_reason(reason: HoldReason) -> i64 {

@@ -7,8 +7,9 @@ use domain::feed::Change;
 use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, Sequence, WorkId};
 use domain::lease::Lease;
 use domain::outcome::TurnResult;
+use domain::retention::Content;
 use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, StoreError, Stranded};
-use domain::text::ScopeName;
+use domain::text::{CredentialName, ScopeName};
 use domain::time::Timestamp;
 use domain::toolbelt::{Declared, TokenDigest, Toolbelt};
 
@@ -26,7 +27,7 @@ macro_rules! select {
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
             "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, turn, ",
             "cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, controls, ",
-            "interrupted_by, token, declared FROM execution",
+            "interrupted_by, token, declared, let_through, reports, credential, content FROM execution",
             $rest
         )
     };
@@ -78,6 +79,11 @@ static UNSTOPPED: Sql = Sql::new(
     "execution",
     select!(" WHERE host = $1 AND unstopped = 1 AND id > $2 ORDER BY id LIMIT $3"),
 );
+static RELEASING: Sql = Sql::new(
+    "find content to remove",
+    "execution",
+    select!(" WHERE host = $1 AND content = 1 AND id > $2 ORDER BY id LIMIT $3"),
+);
 static ENDED_SINCE: Sql = Sql::new(
     "find Executions that ended lately",
     "execution",
@@ -89,9 +95,9 @@ static INSERT: Sql = Sql::new(
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle,
         turn, cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, host,
-        controls, interrupted_by, token, declared)
+        controls, interrupted_by, token, declared, let_through, reports, credential)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)
+        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -106,7 +112,8 @@ static UPDATE: Sql = Sql::new(
 static TURN: Sql = Sql::new(
     "change the turn of an Execution",
     "execution",
-    "UPDATE execution SET turn = $3, cause = $4, used = $5, resumed_by = $6, session = $7, host = $8
+    "UPDATE execution SET turn = $3, cause = $4, used = $5, resumed_by = $6, session = $7, host = $8,
+        let_through = $9, reports = $10
      WHERE id = $1 AND epoch = $2 AND state < 4",
 );
 // A renewal, the most frequent change of all: it touches one index.
@@ -132,7 +139,7 @@ static REPLACE_RESULT: Sql =
     Sql::new("replace a result", "turn_result", "UPDATE turn_result SET body = $2 WHERE execution = $1");
 
 fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
-    let execution = Execution {
+    let mut execution = Execution {
         id: ExecutionId::from_number(columns.int()?),
         work: WorkId::from_number(columns.int()?),
         scope: columns.text()?,
@@ -172,7 +179,11 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
                 None => None,
                 Some(bytes) => Some(Handle::new(bytes).ok_or_else(|| columns.corrupt("a session too long"))?),
             },
+            let_through: false,
+            reports: 0,
         },
+        credential: None,
+        content: Content::Kept,
         outcome: columns.maybe_word(code::outcome_of)?,
         claimed_at: columns.time()?,
         started_at: columns.maybe_time()?,
@@ -180,22 +191,30 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
         unstopped: columns.flag()?,
         controls: columns.word(code::controls_of)?,
         interrupted_by: columns.maybe_int()?.map(EventId::from_number),
-        toolbelt: Toolbelt {
-            token: match columns.maybe_blob()?.map(<[u8; 32]>::try_from) {
-                None => None,
-                Some(Ok(digest)) => Some(TokenDigest::new(digest)),
-                Some(Err(_length)) => return Err(columns.corrupt("a digest of another length")),
-            },
-            declared: match columns.maybe_text::<String>()? {
-                None => Declared::default(),
-                // The error of the decoder would repeat what it read.
-                Some(json) => serde_json::from_str(&json)
-                    .map_err(|_source| columns.corrupt("a declaration that is not one of ours"))?,
-            },
-        },
+        toolbelt: toolbelt(columns)?,
     };
+    execution.turn.let_through = columns.flag()?;
+    execution.turn.reports = columns.int()?;
+    execution.credential = columns.maybe_text()?;
+    execution.content = columns.word(code::content_of)?;
     execution.check();
     Ok(execution)
+}
+
+fn toolbelt(columns: &mut Columns<'_>) -> Result<Toolbelt, StoreError> {
+    Ok(Toolbelt {
+        token: match columns.maybe_blob()?.map(<[u8; 32]>::try_from) {
+            None => None,
+            Some(Ok(digest)) => Some(TokenDigest::new(digest)),
+            Some(Err(_length)) => return Err(columns.corrupt("a digest of another length")),
+        },
+        declared: match columns.maybe_text::<String>()? {
+            None => Declared::default(),
+            // The error of the decoder would repeat what it read.
+            Some(json) => serde_json::from_str(&json)
+                .map_err(|_source| columns.corrupt("a declaration that is not one of ours"))?,
+        },
+    })
 }
 
 /// What calls said about a turn, as it is stored.
@@ -225,6 +244,15 @@ fn only_renewed(execution: &Execution, read: &Execution) -> bool {
         && execution.unstopped == read.unstopped
         && execution.interrupted_by == read.interrupted_by
         && execution.toolbelt == read.toolbelt
+}
+
+/// Executions of this host whose content is on its way out.
+pub(super) fn releasing(
+    tx: &mut Transaction<'_>,
+    after: Option<ExecutionId>,
+    rows: u32,
+) -> Result<Vec<Execution>, StoreError> {
+    tx.db.many(&RELEASING, &[int(tx.place.host), behind(after), limit(rows)], decode)
 }
 
 /// Where a list begins: behind an id, or before them all.
@@ -369,6 +397,9 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_int(execution.interrupted_by.map(EventId::number)),
                 maybe_blob(token(execution)),
                 maybe_text(declared.as_deref()),
+                int(i64::from(execution.turn.let_through)),
+                int(execution.turn.reports),
+                maybe_text(execution.credential.as_ref().map(CredentialName::as_str)),
             ],
             1,
         )?;
@@ -397,6 +428,8 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_int(turn.resumed_by.map(EventId::number)),
                 maybe_blob(turn.session.as_ref().map(Handle::as_bytes)),
                 int(self.place.host),
+                int(i64::from(turn.let_through)),
+                int(turn.reports),
             ];
             self.db.write(&TURN, &values, 1)?;
         }
@@ -449,7 +482,9 @@ impl ExecutionWrites for Transaction<'_> {
 mod tests {
     use domain::store::ExecutionFilter;
 
-    use super::{COUNT_LIVE, ENDED_SINCE, EXPIRED, NEXT_EXPIRY, STRANDED, UNSETTLED, UNSTOPPED, narrowed};
+    use super::{
+        COUNT_LIVE, ENDED_SINCE, EXPIRED, NEXT_EXPIRY, RELEASING, STRANDED, UNSETTLED, UNSTOPPED, narrowed,
+    };
     use crate::tables::plan::{assert_text_uses, assert_uses};
 
     #[test]
@@ -460,6 +495,7 @@ mod tests {
         assert_uses(&STRANDED, "execution_lease");
         assert_uses(&UNSETTLED, "execution_unsettled");
         assert_uses(&UNSTOPPED, "execution_unstopped");
+        assert_uses(&RELEASING, "execution_releasing");
         assert_uses(&ENDED_SINCE, "execution_ended");
     }
 

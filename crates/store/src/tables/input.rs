@@ -48,7 +48,9 @@ static INSERT: Sql = Sql::new(
 static CONSUME: Sql = Sql::new(
     "consume input",
     "input",
-    "UPDATE input SET consumed_by = $3 WHERE work = $1 AND consumed_by IS NULL AND sequence <= $2",
+    // From the first that is pending on: a planner that prefers the key passes over nothing that was consumed before.
+    "UPDATE input SET consumed_by = $3 WHERE work = $1 AND sequence <= $2 AND consumed_by IS NULL AND sequence >=
+     (SELECT sequence FROM input WHERE work = $1 AND consumed_by IS NULL ORDER BY sequence LIMIT 1)",
 );
 static CONSUME_ONE: Sql = Sql::new(
     "consume one input",
@@ -69,7 +71,9 @@ static LAST: Sql = Sql::new(
 static CONSUME_BATCH: Sql = Sql::new(
     "consume input for a later turn",
     "input",
-    "UPDATE input SET consumed_by = $3, turn = $4 WHERE work = $1 AND consumed_by IS NULL AND sequence <= $2",
+    "UPDATE input SET consumed_by = $3, turn = $4 WHERE work = $1 AND sequence <= $2 AND consumed_by IS NULL
+     AND sequence >=
+     (SELECT sequence FROM input WHERE work = $1 AND consumed_by IS NULL ORDER BY sequence LIMIT 1)",
 );
 
 fn decode(columns: &mut Columns<'_>) -> Result<Input, StoreError> {

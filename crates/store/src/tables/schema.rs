@@ -204,7 +204,8 @@ const FIRST: &[&str] = &[
         CHECK ((queue = 2) = (blocker IS NOT NULL)),
         CHECK ((eligibility IN (0, 3)) = (failed IS NULL)),
         CHECK ((eligibility = 1) = (retry_at IS NOT NULL)),
-        CHECK ((eligibility IN (2, 3)) = (next_trigger IS NOT NULL)),
+        CHECK (eligibility NOT IN (2, 3) OR next_trigger IS NOT NULL),
+        CHECK (eligibility IN (2, 3, 6) OR next_trigger IS NULL),
         CHECK ((state = 2 OR eligibility = 3) = (wait IS NOT NULL)),
         CHECK (resumes IS NULL OR eligibility = 3),
         CHECK ((hold IS NULL) = (held_at IS NULL) AND (hold IS NULL) = (hold_reason IS NULL))
@@ -286,6 +287,10 @@ const FIRST: &[&str] = &[
         interrupted_by {int},
         token {blob},
         declared {text},
+        let_through {int} NOT NULL DEFAULT 0 CHECK (let_through IN (0, 1)),
+        reports {int} NOT NULL DEFAULT 0 CHECK (reports >= 0),
+        credential {text},
+        content {int} NOT NULL DEFAULT 0 CHECK (content BETWEEN 0 AND 2),
         CHECK ((lease_owner IS NULL) = (lease_until IS NULL)),
         CHECK (state <> 3 OR (lease_until IS NULL AND outcome IS NULL))
     ) {table}",
@@ -298,17 +303,27 @@ const FIRST: &[&str] = &[
     "CREATE INDEX execution_lease ON execution (host, lease_until, id) WHERE state < 3 AND outcome IS NULL",
     "CREATE INDEX execution_unsettled ON execution (id) WHERE state < 4 AND outcome IS NOT NULL",
     "CREATE INDEX execution_unstopped ON execution (host, id) WHERE unstopped = 1",
-    // What ended lately, for whoever draws it. A run that ended is written at its end, and once.
+    // Content that its host has yet to remove.
+    "CREATE INDEX execution_releasing ON execution (host, id) WHERE content = 1",
+    // What ended lately, for whoever draws it, and in its order for whoever releases content. A run that ended is written at its end, and once.
     "CREATE INDEX execution_ended ON execution (ended_at) WHERE ended_at IS NOT NULL",
     // The attempts of a Work, and the runs of a scope, newest first. Updates never touch them.
     "CREATE INDEX execution_work ON execution (work, id)",
     "CREATE INDEX execution_scope ON execution (scope, id)",
+    // How far the runs of a Work have lost their content: a row where any has, or is to at a time that is known.
+    "CREATE TABLE retention (
+        work {int} PRIMARY KEY,
+        released {int} NOT NULL CHECK (released >= 0),
+        run {int},
+        look_at {int}
+    ) {table}",
+    "CREATE INDEX retention_look ON retention (look_at, work) WHERE look_at IS NOT NULL",
     // Apart from the Execution, for it is the one record that is kept as JSON.
     "CREATE TABLE turn_result (execution {int} PRIMARY KEY, body {blob} NOT NULL) {table}",
     // Every row is to come: what fired or was disarmed is gone.
     "CREATE TABLE timer (
         id {int} PRIMARY KEY,
-        kind {int} NOT NULL CHECK (kind BETWEEN 0 AND 1),
+        kind {int} NOT NULL CHECK (kind BETWEEN 0 AND 2),
         scope {text} NOT NULL,
         work {int} NOT NULL,
         execution {int},
@@ -406,6 +421,19 @@ const FIRST: &[&str] = &[
         PRIMARY KEY (execution, unit)
     ) {clustered}",
     "CREATE INDEX reservation_unit ON reservation (unit, scope)",
+    // What turns that go on have reported of their use, by unit, and under which names they did. The names go with
+    // the turn; the amounts do when they are in its result, so what is left is of runs that go on or were stopped.
+    "CREATE TABLE metered (
+        execution {int} NOT NULL,
+        unit {text} NOT NULL,
+        amount {int} NOT NULL CHECK (amount >= 0),
+        PRIMARY KEY (execution, unit)
+    ) {clustered}",
+    "CREATE TABLE usage_report (
+        execution {int} NOT NULL,
+        report {text} NOT NULL,
+        PRIMARY KEY (execution, report)
+    ) {clustered}",
     // What the newest turns of a kind used, for the next one's estimate.
     "CREATE TABLE recent_use (
         kind {text} NOT NULL,
@@ -448,6 +476,14 @@ const FIRST: &[&str] = &[
     // A row for each Work that an attempt created.
     "CREATE TABLE parentage (child {int} PRIMARY KEY, parent {int} NOT NULL, execution {int} NOT NULL) {table}",
     "CREATE INDEX parentage_parent ON parentage (parent, child)",
+    // The credentials whose usage limit was met, until everybody who waited for it is back. Rows are few.
+    "CREATE TABLE credential_hold (
+        credential {text} PRIMARY KEY,
+        until {int} NOT NULL,
+        since {int} NOT NULL,
+        reported_by {int} NOT NULL
+    ) {clustered}",
+    "CREATE INDEX credential_hold_until ON credential_hold (until, credential)",
     "CREATE TABLE kv (
         namespace {text} NOT NULL,
         key {text} NOT NULL,

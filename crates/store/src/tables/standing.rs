@@ -52,7 +52,9 @@ impl Stored {
             }
             Eligibility::Exhausted { because: Exhaustion::Budget, .. } => plain(EXHAUSTED),
             Eligibility::Exhausted { because: Exhaustion::Causal, .. } => plain(CHAIN_EXHAUSTED),
-            Eligibility::Stopping { interrupted } => Self { failed: Some(interrupted), ..plain(STOPPING) },
+            Eligibility::Stopping { interrupted, repeats } => {
+                Self { failed: Some(interrupted), event: repeats, ..plain(STOPPING) }
+            }
         };
         match work.state {
             WorkState::Waiting { wait } => Self { wait: Some(wait), ..stored },
@@ -82,7 +84,9 @@ impl Stored {
             (CHAIN_EXHAUSTED, Some(failed), None, None, None, None) => {
                 Eligibility::Exhausted { failed, because: Exhaustion::Causal }
             }
-            (STOPPING, Some(interrupted), None, None, None, None) => Eligibility::Stopping { interrupted },
+            (STOPPING, Some(interrupted), None, repeats, None, None) => {
+                Eligibility::Stopping { interrupted, repeats }
+            }
             _ => return None,
         })
     }

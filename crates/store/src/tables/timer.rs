@@ -41,6 +41,7 @@ static DELETE_OF: Sql = Sql::new("remove the timers of a Work", "timer", "DELETE
 
 const RETRY: i64 = 0;
 const WAIT: i64 = 1;
+const BUDGET_WINDOW: i64 = 2;
 
 fn decode(columns: &mut Columns<'_>) -> Result<Timer, StoreError> {
     let id = TimerId::from_number(columns.int()?);
@@ -52,6 +53,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Timer, StoreError> {
     let kind = match (kind, execution, wait) {
         (RETRY, Some(failed), None) => TimerKind::Retry { failed },
         (WAIT, None, Some(wait)) => TimerKind::Wait { wait },
+        (BUDGET_WINDOW, None, None) => TimerKind::BudgetWindow,
         _ => return Err(columns.corrupt("an unknown kind")),
     };
     Ok(Timer { id, kind, scope, work, armed_at: columns.time()?, due_at: columns.time()? })
@@ -61,6 +63,7 @@ fn kind_columns(kind: TimerKind) -> (Value<'static>, Value<'static>, Value<'stat
     match kind {
         TimerKind::Retry { failed } => (int(RETRY), int(failed.number()), Value::NullInt),
         TimerKind::Wait { wait } => (int(WAIT), Value::NullInt, int(wait.number())),
+        TimerKind::BudgetWindow => (int(BUDGET_WINDOW), Value::NullInt, Value::NullInt),
     }
 }
 

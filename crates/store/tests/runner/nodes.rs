@@ -322,6 +322,8 @@ fn execution(number: i64, until: Timestamp) -> Execution {
         trigger: EventId::from_number(number),
         trigger_sequence: Sequence::FIRST,
         retry_of: None,
+        credential: None,
+        content: domain::retention::Content::Kept,
         binding: BindingName::known("job"),
         executor: ExecutorName::known("shell"),
         generation: Generation::FIRST,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use domain::execution::{Execution, ExecutionState};
 use domain::id::ExecutionId;
+use domain::retention::Content;
 use extension::{Executor, Log, LogRequest, RunError};
 use hyper::Response;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
@@ -35,10 +36,15 @@ impl Output {
     /// The output of the run that a text means.
     ///
     /// # Errors
-    /// `not_found`, `ambiguous_id`, `log_unavailable` when its executor is gone, and what reading the store answers.
+    /// `not_found`, `ambiguous_id`, `content_released`, `log_unavailable` when its executor is gone, and what reading the store answers.
     pub(crate) async fn of(daemon: &Daemon, text: &str) -> Result<Self, Failure> {
         let id = text.to_owned();
         let execution = read(daemon, "run", move |tx| super::execution(tx, &id)).await?;
+        if execution.content != Content::Kept {
+            let detail =
+                format!("the log and the artifacts of {} were released; its history stays", execution.id);
+            return Err(Failure::new(ErrorCode::ContentReleased, detail));
+        }
         let executor = daemon.runtime().registry().executor(&execution.executor).cloned();
         let executor = executor.ok_or_else(|| {
             let detail =

@@ -60,7 +60,7 @@ async fn a_run_s_token_opens_nothing_of_the_interface_and_the_operator_s_opens_n
     }
     let operator = format!("Bearer {}", daemon.token);
     let emission = json!({ "call": "c", "type": "report.made" });
-    let forged = format!("Bearer {}x", token);
+    let forged = format!("Bearer {token}x");
     for shown in [None, Some("Bearer x"), Some(operator.as_str()), Some(forged.as_str())] {
         for (method, path) in [("GET", "/v1/context"), ("POST", "/v1/emit"), ("POST", "/v1/nowhere")] {
             let reply = daemon.knock(method, path, shown, &emission).await;

@@ -87,7 +87,7 @@ pub(crate) struct TimelineRowBody {
     pub(crate) trigger_type: String,
     /// Newest first.
     pub(crate) runs: Vec<TimelineRunBody>,
-    /// What it waits for; none when it does not wait.
+    /// What it waits for at present; none when it does not wait.
     #[serde(default)]
     pub(crate) wait: Option<WaitBody>,
 }

@@ -83,6 +83,9 @@ pub(crate) struct BindingBody {
     /// How its failed attempts are tried again, where it says so itself.
     #[serde(default)]
     pub(crate) retry: Option<OwnRetryBody>,
+    /// What it calls the account that its executor uses.
+    #[serde(default)]
+    pub(crate) credential: Option<String>,
     /// The secrets that its attempts get.
     pub(crate) secrets: Vec<VariableBody>,
     /// The scope that declares it.

@@ -158,7 +158,8 @@ impl From<&Hold> for HoldBody {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct TimerBody {
     pub(crate) id: String,
-    /// `retry` for the end of the wait after a failure, `wait_timeout` for the end of a Wait.
+    /// `retry` for the end of the wait after a failure, `wait_timeout` for the end of a Wait, `budget_window` for that
+    /// of the day or week whose budget holds its Work.
     pub(crate) kind: String,
     pub(crate) scope: String,
     pub(crate) work: String,
@@ -175,6 +176,7 @@ impl From<&Timer> for TimerBody {
         let (run, wait) = match timer.kind {
             TimerKind::Retry { failed } => (Some(failed.to_string()), None),
             TimerKind::Wait { wait } => (None, Some(wait.to_string())),
+            TimerKind::BudgetWindow => (None, None),
         };
         Self {
             id: timer.id.to_string(),

@@ -51,7 +51,8 @@ impl Door {
             if began.elapsed() + pause > patience {
                 return Err(error.into());
             }
-            tokio::time::sleep(pause).await;
+            let asked_again = Instant::now() + pause;
+            tokio::time::sleep_until(asked_again).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }

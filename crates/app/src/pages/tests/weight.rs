@@ -1,5 +1,7 @@
 //! How much a page weighs when there is much to show, or when what it shows was written to make it heavy.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use super::{ask, has, page, rows};
@@ -94,14 +96,16 @@ fn hostile_config(scopes: usize) -> String {
     for number in 0..scopes {
         let scope = name(number);
         let (kind, binding) = (format!("k{}", "k".repeat(62)), "b".repeat(128));
-        config += &format!(
+        write!(
+            config,
             "[[scopes]]\nname = \"{scope}\"\n[scopes.settings]\nconcurrency = 200\n\
              [[scopes.bindings]]\nname = \"{binding}\"\nexecutor = \"fake\"\n\
              config = {{ wait = {{ types = [\"{0}\"] }} }}\n\
              [[scopes.routes]]\nname = \"{binding}\"\nhandler = \"match\"\nbinding = \"{binding}\"\n\
              config = {{ types = [\"wait.please\", \"{0}\"], kind = \"{kind}\" }}\n",
             event_type()
-        );
+        )
+        .unwrap();
     }
     config
 }

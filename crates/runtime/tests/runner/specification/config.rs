@@ -57,6 +57,7 @@ fn binding(text: &BindingText) -> Item<domain::text::BindingName, BindingConfig>
         resource: None,
         timeout_seconds: None,
         inactivity_seconds: None,
+        credential: None,
         retry: None,
         secrets: BTreeMap::new(),
     })

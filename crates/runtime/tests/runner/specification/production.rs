@@ -1,20 +1,21 @@
 //! The production runtime as a driver: its stages stepped by hand, over any engine.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier, Mutex};
 use std::task::Poll;
-use std::time::Duration;
 
 use domain::alias::Subscribe;
 use domain::causal::Origin;
 use domain::delivery::{Acceptance, Authority, Delivery as Handed};
 use domain::event::Payload;
 use domain::id::{Epoch, ExecutionId, IdMaker};
+use domain::intent::{Intent, IntentState};
 use domain::outcome::{Outcome, TurnResult};
 use domain::scope::SecretRef;
-use domain::store::Store;
+use domain::store::{Store, StoreError, Tx};
 use domain::text::SubscriptionId;
+use domain::time::{Clock, Timestamp};
 use extension::{BoxFuture, Executor, Handler, Injected, Recovery, Secret, SecretError};
 use runtime::{
     AcceptError, ControlError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
@@ -26,10 +27,12 @@ use spec::driver::{
 };
 use store::{Host, Location};
 
+use super::clock::HandClock;
+use super::copies::{self, Copies, Copy};
+use super::mortal::{Fate, mortal};
 use super::scripted::{Hands, Scripted};
 use super::told::{self, Desk, Told};
 use super::{config, snapshot};
-use crate::runner::world::HandClock;
 
 /// No case has a secret.
 #[derive(Debug)]
@@ -51,7 +54,7 @@ impl SecretSource for NoSecrets {
 pub(super) enum Engine {
     /// In memory, where the store itself is what a restart finds again.
     Memory,
-    /// In a file, which is closed and opened again before every command that finds no attempt live.
+    /// In a file, which is copied at every commit. Whenever no attempt is live, a case goes on in a copy.
     Sqlite(PathBuf),
     /// On a server.
     Postgres(String),
@@ -66,6 +69,10 @@ struct Node {
 /// What outlives every process of a case.
 struct World {
     engine: Engine,
+    /// What copies the file at each commit.
+    copies: Option<Arc<Copies>>,
+    /// Whether every body of a transaction runs twice.
+    rehearse: bool,
     clock: Arc<HandClock>,
     executor: Arc<Scripted>,
     desk: Arc<Desk>,
@@ -75,19 +82,31 @@ struct World {
 pub(super) struct Production {
     tokio: tokio::runtime::Runtime,
     world: World,
+    /// What is durable.
+    durable: Store,
+    /// The same, as the process that lives now has it.
     store: Store,
+    fate: Arc<Fate>,
     nodes: Vec<Node>,
+    /// What is there, as long as nothing has been done since it was looked at.
+    seen: Option<Snapshot>,
+    /// How many processes there were before this one.
+    lives: i64,
     /// How often the database was opened again.
     reopened: usize,
 }
 
 impl World {
     async fn open(&self) -> Store {
-        let options =
-            store::Options { clock: self.clock.shared(), inline: true, ..store::Options::default() };
+        let (clock, rehearse) = (self.clock.shared(), self.rehearse);
+        let options = store::Options { clock, rehearse, inline: true, ..store::Options::default() };
         match &self.engine {
             Engine::Memory => store::open(&Location::Memory, options).await.unwrap(),
-            Engine::Sqlite(path) => store::open(&Location::Sqlite(path.clone()), options).await.unwrap(),
+            Engine::Sqlite(path) => {
+                let faults = self.copies.as_ref().map(|copies| copies.faults(path));
+                let options = store::Options { faults, ..options };
+                store::open(&Location::Sqlite(path.clone()), options).await.unwrap()
+            }
             Engine::Postgres(dsn) => {
                 let host = Host { identity: "cellar".to_owned(), label: "the cellar".to_owned() };
                 let options = store::Options { host: Some(host), own_time: true, ..options };
@@ -223,22 +242,19 @@ impl Node {
     /// Presents orders, lets the answers come in, or both.
     async fn dispatch(&mut self, command: &Command, at: &World) {
         if let Command::Dispatch(_) | Command::Present = command {
-            self.present(at).await;
+            self.present().await;
         }
         if let Command::Dispatch(answer) | Command::Acknowledge(answer) = command {
             acknowledge(at, *answer).await;
-        }
-        if let Command::Dispatch(_) = command {
             self.runtime.stop_unstopped().await.unwrap();
         }
     }
 
-    /// Sends every order that is not settled, also one that is not due yet.
-    async fn present(&mut self, at: &World) {
-        let store = self.runtime.store();
-        let due = store.read("case", |tx| tx.next_intent_due()).await.unwrap();
-        at.clock.advance(due.map_or(Duration::ZERO, |due| due.since(store.now())));
+    /// Sends every order that is not settled, also one that is not due yet, and stops what they ended.
+    async fn present(&mut self) {
+        self.runtime.store().transact("case", hurry).await.unwrap();
         exhaust(&mut self.stages.dispatch).await;
+        self.runtime.stop_unstopped().await.unwrap();
     }
 
     async fn configure(&self, texts: &[ScopeText], at: &World) -> Answer {
@@ -272,15 +288,40 @@ async fn subscribe(runtime: &Runtime, subscription: &Subscription) -> Answer {
     }
 }
 
-/// Lets the answers to what was presented come in.
+/// Makes every order due that is to be sent again later: a case lets no time pass for it.
+fn hurry(tx: &mut dyn Tx) -> Result<(), StoreError> {
+    let now = tx.now();
+    for read in tx.due_intents(Timestamp::MAX, 1000)? {
+        let state = match read.state {
+            IntentState::Pending { due_at } if due_at > now => IntentState::Pending { due_at: now },
+            IntentState::Dispatched { due_at } if due_at > now => IntentState::Dispatched { due_at: now },
+            IntentState::Ambiguous { due_at } if due_at > now => IntentState::Ambiguous { due_at: now },
+            IntentState::Pending { .. }
+            | IntentState::Dispatched { .. }
+            | IntentState::Ambiguous { .. }
+            | IntentState::Accepted
+            | IntentState::NotAccepting
+            | IntentState::FellBack
+            | IntentState::Consumed
+            | IntentState::Delivered
+            | IntentState::Stale => continue,
+        };
+        tx.update_intent(&Intent { state, ..read.clone() }, &read)?;
+    }
+    Ok(())
+}
+
+/// Lets the answers to what was presented come in, and to what is presented after them.
 async fn acknowledge(at: &World, answer: InjectAnswer) {
     let reason = "the case says so".to_owned();
-    at.executor.acknowledge(&match answer {
+    let answer = match answer {
         InjectAnswer::Accepted => Injected::Accepted,
         InjectAnswer::NotAccepting => Injected::NotAccepting { reason },
         InjectAnswer::Ambiguous => Injected::Ambiguous { reason },
-    });
-    settle().await;
+    };
+    while at.executor.acknowledge(&answer) {
+        settle().await;
+    }
 }
 
 async fn accept(runtime: &Runtime, delivery: &Delivery) -> Answer {
@@ -340,27 +381,163 @@ fn result(end: &TurnEnd) -> TurnResult {
     TurnResult { consumed_inputs: end.consumed.clone(), ..of }
 }
 
+/// Without a look at the network after every task, where the engine has none.
+fn one_thread(engine: &Engine) -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    match engine {
+        Engine::Memory | Engine::Sqlite(_) => builder.enable_time(),
+        Engine::Postgres(_) => builder.enable_all(),
+    };
+    builder.build().unwrap()
+}
+
+/// What a process answers, if it lives to do so.
+async fn unless_dead(fate: &Fate, answer: impl Future<Output = Answer>) -> Answer {
+    tokio::select! {
+        biased;
+        () = fate.died() => Answer::Lacking("life"),
+        answer = answer => answer,
+    }
+}
+
+/// Whether a restart here would end nothing that an attempt has in a process.
+fn is_quiet(seen: &Snapshot) -> bool {
+    seen.attempts.iter().all(|attempt| attempt.state.is_terminal())
+}
+
+/// After so many crashes one comes before a commit.
+const AGAIN: usize = 3;
+
 impl Production {
     pub(super) fn new(engine: Engine) -> Self {
-        let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self::over(engine, true)
+    }
+
+    /// One in memory for long runs, which does everything once.
+    pub(super) fn swift() -> Self {
+        Self::over(Engine::Memory, false)
+    }
+
+    fn over(engine: Engine, rehearse: bool) -> Self {
+        let tokio = one_thread(&engine);
+        let folder = match &engine {
+            Engine::Sqlite(path) => path.parent().map(Path::to_owned),
+            Engine::Memory | Engine::Postgres(_) => None,
+        };
         let world = World {
             engine,
+            copies: folder.map(Copies::below),
+            rehearse,
             clock: HandClock::new(),
             executor: Arc::default(),
             desk: Desk::new(),
             texts: Arc::default(),
         };
-        let (store, nodes) = tokio.block_on(async {
-            let store = world.open().await;
-            let nodes = vec![world.node(&store).await, world.node(&store).await];
-            (store, nodes)
-        });
-        Self { tokio, world, store, nodes, reopened: 0 }
+        let mut driver = Self::open(tokio, world);
+        driver.begin();
+        driver
     }
 
-    /// How often the database was opened again.
-    pub(super) fn reopened(&self) -> usize {
-        self.reopened
+    /// Over a database, with no process yet.
+    fn open(tokio: tokio::runtime::Runtime, world: World) -> Self {
+        let durable = tokio.block_on(world.open());
+        let (store, fate, nodes) = (durable.clone(), Arc::default(), Vec::new());
+        Self { tokio, world, durable, store, fate, nodes, seen: None, lives: 0, reopened: 0 }
+    }
+
+    /// How often the case went on in a copy, or the database was opened again; and how many copies there were.
+    pub(super) fn reopened(&self) -> (usize, usize) {
+        (self.reopened, self.world.copies.as_ref().map_or(0, |copies| copies.count()))
+    }
+
+    /// A machine of its own over a copy of the file, with nothing but what is in it.
+    pub(super) fn elsewhere(&self, copy: &Path) -> Self {
+        let clock = HandClock::new();
+        clock.advance(self.world.clock.wall().since(clock.wall()));
+        let world = World {
+            engine: Engine::Sqlite(copy.to_owned()),
+            copies: None,
+            rehearse: false,
+            clock,
+            executor: Arc::default(),
+            desk: Desk::new(),
+            texts: Arc::clone(&self.world.texts),
+        };
+        world.desk.open_all();
+        Self::open(one_thread(&world.engine), world)
+    }
+
+    /// What a crash left here, before anybody looks after it; then a process begins.
+    pub(super) fn left(&mut self) -> Snapshot {
+        let left = self.snapshot();
+        self.begin();
+        left
+    }
+
+    /// The process dies, and the next one begins over a copy of the file.
+    fn move_to(&mut self, copy: &Path) {
+        self.reopened += 1;
+        self.nodes.clear();
+        self.tokio = one_thread(&self.world.engine);
+        self.world.executor.forget();
+        self.world.engine = Engine::Sqlite(copy.to_owned());
+        self.durable = self.tokio.block_on(self.world.open());
+        self.begin();
+        self.copies();
+    }
+
+    /// The copies since this was asked last.
+    fn copies(&self) -> Vec<Copy> {
+        self.world.copies.as_ref().map(|copies| copies.take()).unwrap_or_default()
+    }
+
+    /// Does one thing in a file, of which every crash is looked at that can come into it.
+    fn act_in_a_file(&mut self, command: &Command) -> Answer {
+        let before = self.snapshot();
+        let mut answer = self.perform(command);
+        let mut copies = self.copies();
+        copies::verify(&copies, self, &before, &self.now());
+        // A process that dies before its first commit has done nothing, and the command comes to the next one.
+        let again = self.reopened.is_multiple_of(AGAIN) && is_quiet(&before);
+        if let Some(first) = copies.first().cloned().filter(|_copy| again) {
+            self.move_to(&first.path);
+            answer = self.perform(command);
+            copies = self.copies();
+            copies::verify(&copies, self, &before, &self.now());
+        }
+        self.go_on_in(&copies);
+        answer
+    }
+
+    /// The process dies after its last commit, if that ends nothing of an attempt.
+    fn go_on_in(&mut self, copies: &[Copy]) {
+        if let Some(last) = copies.last()
+            && is_quiet(&self.now())
+        {
+            self.move_to(&last.path);
+        }
+    }
+
+    fn now(&self) -> Snapshot {
+        self.tokio.block_on(self.durable.read("test", snapshot::read)).unwrap()
+    }
+
+    /// What is there before a command, which then is done.
+    fn before(&mut self) -> Snapshot {
+        match self.seen.take() {
+            Some(seen) => seen,
+            None => self.look(),
+        }
+    }
+
+    fn look(&self) -> Snapshot {
+        let read = self.now();
+        let attempts = read.attempts.into_iter().map(|attempt| {
+            let label = self.world.executor.label(attempt.id);
+            let launched = attempt.state != AttemptState::Launching;
+            spec::driver::AttemptRecord { label: label.filter(|_label| launched), ..attempt }
+        });
+        Snapshot { attempts: attempts.collect(), asked: self.world.desk.asked(), ..read }
     }
 
     /// Ends every process and begins another over what is durable.
@@ -373,23 +550,56 @@ impl Production {
             }
             drop(nodes);
             settle().await;
+            self.world.executor.forget();
             if !matches!(self.world.engine, Engine::Memory) {
-                self.store.close().await.unwrap();
-                self.store = self.world.open().await;
-            }
-            for _ in 0..2 {
-                self.nodes.push(self.world.node(&self.store).await);
+                self.durable.close().await.unwrap();
+                self.durable = self.world.open().await;
             }
         });
+        self.begin();
     }
 
-    /// Whether a restart here would end what an attempt has in a process.
-    fn is_quiet(&mut self) -> bool {
-        self.snapshot().attempts.iter().all(|attempt| attempt.state.is_terminal())
+    /// Begins a process over what is durable.
+    fn begin(&mut self) {
+        self.seen = None;
+        self.fate = Arc::default();
+        self.store = match self.world.engine {
+            Engine::Memory => {
+                self.lives += 1;
+                let store = mortal(self.durable.clone(), Arc::clone(&self.fate), self.lives);
+                let owner = store.incarnation();
+                // As opening a file does, which is had alone.
+                let owns = self.durable.transact("own", move |tx| {
+                    let next = tx.ownership().exclusive(owner);
+                    tx.put_ownership(next);
+                    Ok::<_, StoreError>(())
+                });
+                self.tokio.block_on(owns).unwrap();
+                store
+            }
+            // Whoever opens it is new there.
+            Engine::Sqlite(_) | Engine::Postgres(_) => self.durable.clone(),
+        };
+        for _ in 0..2 {
+            let node = self.tokio.block_on(self.world.node(&self.store));
+            self.nodes.push(node);
+        }
     }
 
-    fn report(&mut self, execution: ExecutionId, epoch: Epoch, end: &TurnEnd) -> Answer {
-        let before = self.snapshot();
+    /// Drops a process with everything that it had in memory, and begins another.
+    fn replace(&mut self) {
+        self.nodes.clear();
+        self.tokio = one_thread(&self.world.engine);
+        self.world.executor.forget();
+        self.begin();
+    }
+
+    fn report(
+        &mut self,
+        before: &Snapshot,
+        (execution, epoch): (ExecutionId, Epoch),
+        end: &TurnEnd,
+    ) -> Answer {
         if !self.world.executor.end(execution, epoch, result(end)) {
             return Answer::Refused("nobody_follows".to_owned());
         }
@@ -401,25 +611,25 @@ impl Production {
     }
 
     fn on_every_node(&mut self, command: &Command) -> Answer {
-        let (nodes, world) = (&mut self.nodes, &self.world);
+        let (nodes, world, fate) = (&mut self.nodes, &self.world, &self.fate);
         let mut nodes: Vec<&mut Node> = nodes.iter_mut().collect();
         if let Command::Recover(_) = command {
             // Not by whoever lost it: that one then still believes, and its results are under the old epoch.
             nodes.reverse();
         }
-        self.tokio.block_on(async {
+        self.tokio.block_on(unless_dead(fate, async {
             settle().await;
             let mut answer = Answer::Done;
             for node in nodes {
                 answer = node.act(command, world).await;
             }
             answer
-        })
+        }))
     }
 
     fn on_one_node(&mut self, command: &Command) -> Answer {
         let (node, world) = (&mut self.nodes[0], &self.world);
-        self.tokio.block_on(node.act(command, world))
+        self.tokio.block_on(unless_dead(&self.fate, node.act(command, world)))
     }
 
     /// Sets the executor up for what it is to find.
@@ -437,13 +647,11 @@ impl Production {
     }
 }
 
-impl Driver for Production {
-    fn act(&mut self, command: Command) -> Answer {
-        let in_a_file = matches!(self.world.engine, Engine::Sqlite(_));
-        if matches!(command, Command::Reopen) || (in_a_file && self.is_quiet()) {
-            self.reopen();
-        }
-        match &command {
+impl Production {
+    /// Does one thing.
+    fn perform(&mut self, command: &Command) -> Answer {
+        let before = self.before();
+        match command {
             Command::Open(gate) => {
                 self.world.desk.open(gate);
                 Answer::Done
@@ -452,25 +660,27 @@ impl Driver for Production {
                 self.world.clock.advance(*by);
                 Answer::Done
             }
-            Command::Reopen => Answer::Done,
-            Command::Report { execution, epoch, end } => self.report(*execution, *epoch, end),
+            Command::Reopen => {
+                self.reopen();
+                Answer::Done
+            }
+            Command::Report { execution, epoch, end } => self.report(&before, (*execution, *epoch), end),
             Command::Claim | Command::Recover(_) => {
-                if let Command::Recover(found) = &command {
+                if let Command::Recover(found) = command {
                     self.find(found);
                 }
-                let before = self.snapshot();
-                self.on_every_node(&command);
+                self.on_every_node(command);
+                self.world.executor.can_stop();
                 Answer::Attempts(snapshot::claimed(&before, &self.snapshot()))
             }
             Command::Renew => {
-                let before = self.snapshot();
-                self.on_every_node(&command);
+                self.on_every_node(command);
                 let after = self.snapshot();
                 let later = |id| after.attempt(id).lease_until > before.attempt(id).lease_until;
                 Answer::Attempts(after.attempts.iter().map(|it| it.id).filter(|id| later(*id)).collect())
             }
             Command::Route | Command::Launch | Command::Fire | Command::Translate => {
-                self.on_every_node(&command)
+                self.on_every_node(command)
             }
             Command::Configure(_)
             | Command::Accept(_)
@@ -481,15 +691,18 @@ impl Driver for Production {
             | Command::Present
             | Command::Acknowledge(_)
             | Command::Subscribe(_)
-            | Command::Release(_) => self.on_one_node(&command),
+            | Command::Release(_) => self.on_one_node(command),
         }
+    }
+}
+
+impl Driver for Production {
+    fn act(&mut self, command: Command) -> Answer {
+        if self.world.copies.is_some() { self.act_in_a_file(&command) } else { self.perform(&command) }
     }
 
     /// Each command on a thread and a node of its own, which begin together.
     fn together(&mut self, commands: Vec<Command>) -> Vec<Answer> {
-        if matches!(self.world.engine, Engine::Sqlite(_)) && self.is_quiet() {
-            self.reopen();
-        }
         while self.nodes.len() < commands.len() {
             let node = self.tokio.block_on(self.world.node(&self.store));
             self.nodes.push(node);
@@ -499,7 +712,7 @@ impl Driver for Production {
                 self.find(found);
             }
         }
-        let before = self.snapshot();
+        let before = self.before();
         let (barrier, handle, world) = (Barrier::new(commands.len()), self.tokio.handle(), &self.world);
         let answers: Vec<Answer> = std::thread::scope(|scope| {
             let threads: Vec<_> = commands
@@ -516,9 +729,14 @@ impl Driver for Production {
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         self.tokio.block_on(settle());
+        let copies = self.copies();
+        if self.world.copies.is_some() {
+            copies::verify(&copies, self, &before, &self.now());
+        }
         // Whoever claimed has what came of it; the others have nothing.
         let claimed = snapshot::claimed(&before, &self.snapshot());
         let mut claimed = Some(claimed);
+        self.go_on_in(&copies);
         let claims = |command: &Command| matches!(command, Command::Claim | Command::Recover(_));
         commands
             .iter()
@@ -535,13 +753,16 @@ impl Driver for Production {
             .collect()
     }
 
+    fn crash(&mut self, command: Command, at: u32) {
+        self.fate.order(at);
+        // Nobody hears the answer.
+        let _unheard = self.act(command);
+        self.seen = None;
+        self.replace();
+    }
+
     fn snapshot(&mut self) -> Snapshot {
-        let read = self.tokio.block_on(self.store.read("test", snapshot::read)).unwrap();
-        let attempts = read.attempts.into_iter().map(|attempt| {
-            let label = self.world.executor.label(attempt.id);
-            let launched = attempt.state != AttemptState::Launching;
-            spec::driver::AttemptRecord { label: label.filter(|_label| launched), ..attempt }
-        });
-        Snapshot { attempts: attempts.collect(), asked: self.world.desk.asked(), ..read }
+        let seen = self.seen.take().unwrap_or_else(|| self.look());
+        self.seen.insert(seen).clone()
     }
 }

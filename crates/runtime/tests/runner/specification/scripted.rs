@@ -71,12 +71,25 @@ impl Scripted {
         self.0.lock().unwrap().labels.get(&execution).cloned()
     }
 
-    /// Answers what was presented.
-    pub(super) fn acknowledge(&self, answer: &Injected) {
-        for presented in self.0.lock().unwrap().presented.drain(..) {
-            // One that nobody waits for any more was given up by a process that ended.
+    /// Answers what was presented. False when there was nothing.
+    pub(super) fn acknowledge(&self, answer: &Injected) -> bool {
+        let presented = std::mem::take(&mut self.0.lock().unwrap().presented);
+        let any = !presented.is_empty();
+        for presented in presented {
+            // One that nobody waits for any more was given up by whoever asked.
             drop(presented.send(answer.clone()));
         }
+        any
+    }
+
+    /// Nobody waits for answers any more: the process that asked has ended.
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap().presented.clear();
+    }
+
+    /// Stops are verified from now on.
+    pub(super) fn can_stop(&self) {
+        self.0.lock().unwrap().unverifiable = false;
     }
 
     async fn follow(&self, execution: ExecutionId, epoch: Epoch) -> Result<TurnResult, RunError> {
@@ -131,7 +144,10 @@ impl Executor for Hands {
         request: ResumeRequest,
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
-        assert_eq!(request.session.as_deref(), Some(&b"handle"[..]), "it goes on from what it had recorded");
+        // One that was adopted before it had recorded anything has nothing to go on from.
+        // None when its last turn was adopted before it had recorded anything.
+        let session = request.session.as_deref();
+        assert!(session.is_none_or(|session| session == b"handle"), "it goes on from what it had recorded");
         self.run(request.request, host)
     }
 

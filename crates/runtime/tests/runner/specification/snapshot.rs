@@ -36,14 +36,12 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
     let timers = tx.timers(None, MANY)?;
     let rejections = tx.kv_after(CAUSAL_REJECTIONS, "", MANY)?;
     let mut charged = BTreeMap::new();
-    let minutes: BTreeSet<i64> = events.iter().map(|event| minute_of(event.accepted_at)).collect();
-    for event in &events {
-        for minute in &minutes {
-            let derived = tx.derived_in_minute(event.id, *minute)?;
-            if derived > 0 {
-                charged.insert((event.id, *minute), derived);
-            }
-        }
+    // Only what is derived is charged, to its root and in its minute.
+    let derived = events.iter().filter(|event| event.causation.parent.is_some());
+    let buckets: BTreeSet<(EventId, i64)> =
+        derived.map(|event| (event.causation.root, minute_of(event.accepted_at))).collect();
+    for (root, minute) in buckets {
+        charged.insert((root, minute), tx.derived_in_minute(root, minute)?);
     }
     let mut intents = Vec::new();
     for execution in &executions {
@@ -196,6 +194,7 @@ fn timer_record(timer: &Timer) -> TimerRecord {
     let kind = match timer.kind {
         TimerKind::Retry { .. } => spec::driver::TimerKind::Retry,
         TimerKind::Wait { .. } => spec::driver::TimerKind::Wait,
+        TimerKind::BudgetWindow => panic!("no case has a budget"),
     };
     TimerRecord { due_at: timer.due_at, work: timer.work, kind }
 }

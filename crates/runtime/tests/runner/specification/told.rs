@@ -17,19 +17,37 @@ use tokio::sync::watch;
 /// Which gates are open, and which handlers were asked.
 #[derive(Debug)]
 pub(super) struct Desk {
-    open: watch::Sender<BTreeSet<String>>,
+    open: watch::Sender<Gates>,
     asked: Mutex<BTreeMap<EventId, BTreeSet<RouteName>>>,
+}
+
+/// Gates that are open.
+#[derive(Debug, Default)]
+struct Gates {
+    named: BTreeSet<String>,
+    all: bool,
+}
+
+impl Gates {
+    fn contains(&self, gate: &str) -> bool {
+        self.all || self.named.contains(gate)
+    }
 }
 
 impl Desk {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { open: watch::channel(BTreeSet::new()).0, asked: Mutex::default() })
+        Arc::new(Self { open: watch::channel(Gates::default()).0, asked: Mutex::default() })
     }
 
     pub(super) fn open(&self, gate: &str) {
         self.open.send_modify(|open| {
-            open.insert(gate.to_owned());
+            open.named.insert(gate.to_owned());
         });
+    }
+
+    /// Opens every gate there is.
+    pub(super) fn open_all(&self) {
+        self.open.send_modify(|open| open.all = true);
     }
 
     pub(super) fn asked(&self) -> BTreeMap<EventId, BTreeSet<RouteName>> {
