@@ -107,8 +107,19 @@ impl Page {
     /// Clicks the first element as a pointer does: it has to be seen, and nothing may be over it.
     #[track_caller]
     pub(super) fn click(&self, css: &str) {
-        let element = self.element(css);
-        done(css, self.chromium.post(&format!("/element/{element}/click"), &json!({})));
+        // A part of the page that is live may be replaced between the look and the click.
+        const TIMES_REPLACED_MAX: usize = 20;
+        for _ in 0..TIMES_REPLACED_MAX {
+            let element = self.element(css);
+            match self.chromium.post(&format!("/element/{element}/click"), &json!({})) {
+                Err(refused) if refused.error == "stale element reference" => {}
+                answer => {
+                    done(css, answer);
+                    return;
+                }
+            }
+        }
+        panic!("{css} was replaced {TIMES_REPLACED_MAX} times\n{}", self.state());
     }
 
     /// Empties a field and types into it.
