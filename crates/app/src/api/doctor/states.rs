@@ -72,7 +72,7 @@ impl States {
         let index = Place::ALL.iter().position(|known| *known == place).expect("every place is listed");
         let tally = self.0[index].get_or_insert(Tally { works: 0, since, oldest: work.id });
         tally.works += 1;
-        if since < tally.since {
+        if (since, work.id) < (tally.since, tally.oldest) {
             (tally.since, tally.oldest) = (since, work.id);
         }
     }
