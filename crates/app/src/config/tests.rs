@@ -389,7 +389,16 @@ fn the_schema_describes_every_key_and_allows_no_other() {
     assert_eq!(
         names,
         BTreeSet::from([
-            "Binding", "Budget", "Ceilings", "Daemon", "Entry", "Retry", "Route", "Scope", "Settings",
+            "Binding",
+            "Budget",
+            "Ceilings",
+            "Daemon",
+            "Entry",
+            "Extension",
+            "Retry",
+            "Route",
+            "Scope",
+            "Settings",
         ])
     );
     for table in definitions.values().chain([&schema]) {
