@@ -88,6 +88,7 @@ fn config(home: &Home) -> String {
 }
 
 /// Lets things happen, and gives the pages that show them.
+#[expect(clippy::too_many_lines, reason = "a list, with a place for each page")]
 pub(super) fn fill(site: &Site) -> Vec<Place> {
     let emit = |event_type: &str, key: &str, payload: &str| {
         let words = ["events", "emit", "--scope", "harbor/web", "--type", event_type, "--delivery-id"];
