@@ -97,7 +97,7 @@ fn failed_too_often(tx: &mut dyn Snapshot, work: &Work) -> Result<ExhaustedBody,
 fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
     let mut held = Vec::new();
     for (blocker, works) in tx.blockers(WORKS_MAX)? {
-        match blocker {
+        let detail = match &blocker {
             // Room appears by itself, a wait ends by itself, and who failed too often, is held, or has yet to stop, is
             // told about apart.
             Blocker::ScopeFull(_)
@@ -109,25 +109,8 @@ fn held(tx: &mut dyn Snapshot) -> Result<Vec<HeldBody>, StoreError> {
             | Blocker::Exhausted(_)
             | Blocker::Held(_)
             | Blocker::Stopping(_) => continue,
-            Blocker::ScopeDisabled(_)
-            | Blocker::ScopePaused(_)
-            | Blocker::Unconfigured(_)
-            | Blocker::Credential(_) => {}
-        }
-        let detail = match &blocker {
+            Blocker::ScopeDisabled(_) | Blocker::ScopePaused(_) | Blocker::Unconfigured(_) => None,
             Blocker::Credential(name) => tx.credential_hold(name)?.map(|hold| used_up(&hold)),
-            Blocker::ScopeFull(_)
-            | Blocker::Concurrency(..)
-            | Blocker::Asked(_)
-            | Blocker::Reserved(_)
-            | Blocker::ReservedOverall
-            | Blocker::Backoff(_)
-            | Blocker::Exhausted(_)
-            | Blocker::Held(_)
-            | Blocker::Stopping(_)
-            | Blocker::ScopeDisabled(_)
-            | Blocker::ScopePaused(_)
-            | Blocker::Unconfigured(_) => None,
         };
         let Some(first) = tx.blocked(&blocker, 1)?.first().copied() else { continue };
         let Some(work) = tx.work(first)? else { continue };
