@@ -34,6 +34,7 @@ pub mod retention;
 pub mod credential;
 pub mod retry;
 pub mod timer;
+pub mod recurrence;
 pub mod wait;
 pub mod alias;
 pub mod toolbelt;

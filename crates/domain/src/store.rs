@@ -29,6 +29,7 @@ pub mod feed;
 pub mod intent;
 pub mod kv;
 pub mod pause;
+pub mod recurrence;
 pub mod retention;
 pub mod route;
 pub mod start;
@@ -49,6 +50,7 @@ pub use feed::{FeedReads, FeedWrites};
 pub use intent::{IntentReads, IntentWrites};
 pub use kv::{KvReads, KvRow, KvWrites};
 pub use pause::{InForce, PauseReads, PauseWrites};
+pub use recurrence::{RecurrenceReads, RecurrenceWrites};
 pub use retention::{RetentionReads, RetentionWrites};
 pub use route::{RouteReads, RouteWrites, Unrouted};
 pub use start::{LastSeen, Recovered, RecoveryTally, StartFilter, StartReads, StartRow, StartWrites};
@@ -65,6 +67,7 @@ pub trait Snapshot:
     + WorkReads
     + ExecutionReads
     + TimerReads
+    + RecurrenceReads
     + IntentReads
     + WaitReads
     + AliasReads
@@ -92,6 +95,7 @@ pub trait Tx:
     + WorkWrites
     + ExecutionWrites
     + TimerWrites
+    + RecurrenceWrites
     + IntentWrites
     + WaitWrites
     + AliasWrites

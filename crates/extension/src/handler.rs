@@ -7,7 +7,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::{
-    BoxFuture, Code, ConfigProblem, EventType, EventView, HandlerName, Match, Payload, ScopeView, WorkView,
+    BoxFuture, Code, ConfigProblem, EventType, EventView, HandlerName, IngressEntry, Match, Payload,
+    ScopeView, WorkView,
 };
 
 /// A kind of route.
@@ -20,6 +21,27 @@ pub trait Handler: fmt::Debug + Send + Sync {
     /// # Errors
     /// Every [`ConfigProblem`] found.
     fn prepare(&self, config: &Value) -> Result<Box<dyn PreparedRoute>, Vec<ConfigProblem>>;
+
+    /// The same for a scope, given the entries that it declares itself. Few kinds of routes look at them.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    fn prepare_in(
+        &self,
+        config: &Value,
+        _entries: &[EntryView],
+    ) -> Result<Box<dyn PreparedRoute>, Vec<ConfigProblem>> {
+        self.prepare(config)
+    }
+}
+
+/// An extension entry of a scope, with its type.
+#[derive(Debug, Clone)]
+pub struct EntryView {
+    /// Its `type`.
+    pub entry_type: String,
+    /// The entry.
+    pub entry: IngressEntry,
 }
 
 /// A handler with a route's configuration. Deterministic, bounded in time and size, and it never calls out.

@@ -31,14 +31,19 @@ pub mod handler;
 pub mod ingress;
 pub mod executor;
 pub mod gate;
+pub mod recurrence;
 
 pub use executor::{
     AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, Notice, PinError, Recovery,
     ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
 pub use gate::{StartDecision, StartGate, StartSettlement, StartView};
-pub use handler::{EXTENSION_UNAVAILABLE, Handler, HandlerError, PreparedRoute, RouteInput};
+pub use handler::{EXTENSION_UNAVAILABLE, EntryView, Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
+pub use recurrence::{
+    Armed, Ensured, Firing, Passed, Publication, Recurrence, RecurrenceError, Recurrences, Recurring,
+    TriggerChoice, TriggerView,
+};
 pub use secret::{Secret, SecretError, Secrets};
 pub use view::{EventView, InputView, ScopeView, WorkView};
 

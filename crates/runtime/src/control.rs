@@ -155,6 +155,7 @@ impl Runtime {
 
     /// Looks again at everything that the configuration kept from going on.
     pub(crate) async fn reconsider(&self) -> Result<(), StoreError> {
+        self.hints().recur.notify_one();
         let read = |tx: &mut dyn Snapshot| Ok::<_, StoreError>((tx.blockers(u32::MAX)?, pause::scopes(tx)?));
         let (blockers, paused) = self.store().read("reconsider", read).await?;
         for (blocker, count) in blockers.into_iter().filter(|(blocker, _count)| blocker.is_of_configuration())

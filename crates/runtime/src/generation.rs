@@ -13,8 +13,8 @@ use domain::retry::Policy;
 use domain::scope::Settings;
 use domain::scope::{Binding, EffectiveScope, Route};
 use domain::store::{GenerationRow, Store, StoreError, Tx};
-use domain::text::{BindingName, ExecutorName, ScopeName};
-use extension::PreparedRoute;
+use domain::text::{BindingName, EntryName, ExecutorName, ScopeName};
+use extension::{EntryView, IngressEntry, PreparedRoute, Recurrence, Recurrences};
 use thiserror::Error;
 
 use crate::registry::Registry;
@@ -41,6 +41,19 @@ pub struct ActiveScope {
     pub scope: Arc<EffectiveScope>,
     /// Its routes, in the order they are asked.
     pub routes: Vec<ActiveRoute>,
+    /// What recurs in it, for each entry that it declares itself.
+    pub recurrences: Vec<Arc<ActiveRecurrences>>,
+}
+
+/// An entry whose parts recur.
+#[derive(Debug)]
+pub struct ActiveRecurrences {
+    /// The entry.
+    pub entry: EntryName,
+    /// Who is asked about its timers.
+    pub kind: Arc<dyn Recurrence>,
+    /// What it declares.
+    pub declared: Recurrences,
 }
 
 /// A configuration that decides.
@@ -71,6 +84,16 @@ pub enum ApplyError {
         /// Why.
         reason: String,
     },
+    /// An entry's extension refuses its configuration.
+    #[error("entry `{entry}` of scope `{scope}`: {reason}")]
+    Entry {
+        /// The scope.
+        scope: ScopeName,
+        /// The entry.
+        entry: EntryName,
+        /// Why.
+        reason: String,
+    },
     /// The text does not resolve.
     #[error("the configuration does not resolve: {0}")]
     Text(String),
@@ -90,6 +113,8 @@ impl ActiveGeneration {
     pub fn prepare(number: Generation, scopes: Scopes, registry: &Registry) -> Result<Self, ApplyError> {
         let mut active = BTreeMap::new();
         for (name, scope) in scopes {
+            let entries = declared(&scope);
+            let recurrences = recurrences(&scope, &entries, registry)?;
             let mut routes = Vec::with_capacity(scope.routes.len());
             for route in &scope.routes {
                 let problem = |reason: String| ApplyError::Route {
@@ -100,13 +125,13 @@ impl ActiveGeneration {
                 let handler = registry
                     .handler(&route.handler)
                     .ok_or_else(|| problem(format!("no handler is called `{}`", route.handler)))?;
-                let prepared = handler.prepare(&route.config).map_err(|problems| {
-                    problem(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-                })?;
+                let prepared = handler
+                    .prepare_in(&route.config, &entries)
+                    .map_err(|problems| problem(in_words(&problems)))?;
                 can(&scope, route, registry).map_err(problem)?;
                 routes.push(ActiveRoute { route: route.clone(), prepared });
             }
-            active.insert(name, ActiveScope { scope, routes });
+            active.insert(name, ActiveScope { scope, routes, recurrences });
         }
         let budgets = active.values().flat_map(|active| active.scope.budgets.iter());
         let mut overall: Vec<Budget> = Vec::new();
@@ -169,6 +194,47 @@ impl ActiveGeneration {
     pub fn scope(&self, name: &ScopeName) -> Option<&ActiveScope> {
         self.scopes.get(name)
     }
+}
+
+fn in_words(problems: &[extension::ConfigProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// The entries that a scope declares itself. One that it inherits is its ancestor's, and delivers there.
+fn declared(scope: &EffectiveScope) -> Vec<EntryView> {
+    let own = scope.extensions.values().filter(|entry| entry.declared_in == scope.name);
+    own.map(|entry| EntryView {
+        entry_type: entry.entry_type.clone(),
+        entry: IngressEntry {
+            name: entry.name.clone(),
+            scope: scope.name.clone(),
+            secret_names: entry.secrets.keys().cloned().collect(),
+            config: entry.config.clone(),
+        },
+    })
+    .collect()
+}
+
+fn recurrences(
+    scope: &EffectiveScope,
+    entries: &[EntryView],
+    registry: &Registry,
+) -> Result<Vec<Arc<ActiveRecurrences>>, ApplyError> {
+    let mut recurrences = Vec::new();
+    for EntryView { entry_type, entry } in entries {
+        let Some(kind) = registry.recurrence(entry_type) else { continue };
+        let declared = kind.prepare(entry).map_err(|problems| ApplyError::Entry {
+            scope: scope.name.clone(),
+            entry: entry.name.clone(),
+            reason: in_words(&problems),
+        })?;
+        recurrences.push(Arc::new(ActiveRecurrences {
+            entry: entry.name.clone(),
+            kind: Arc::clone(kind),
+            declared,
+        }));
+    }
+    Ok(recurrences)
 }
 
 /// Whether what a route orders of a run can be carried out by the executor that its binding runs, or has a fallback.

@@ -19,6 +19,8 @@ pub struct Hints {
     pub complete: Notify,
     /// A timer was armed.
     pub wake: Notify,
+    /// A configuration came into force.
+    pub recur: Notify,
     /// An Event was accepted, or somebody subscribed.
     pub alias: Notify,
     /// Whether somebody may subscribe to something, so that it is worth ringing there.

@@ -25,6 +25,7 @@ use crate::inherited::Inherited;
 use crate::metrics::Metrics;
 use crate::own::{self, Own};
 use crate::recover::{self, Recover};
+use crate::recur::Recur;
 use crate::registry::{Registry, SecretSource};
 use crate::retain::Retain;
 use crate::route::Route;
@@ -89,6 +90,8 @@ pub struct Stages {
     pub complete: Complete,
     /// From due timers to the Events they become.
     pub wake: Wake,
+    /// From recurring timers that are due to the Events they publish.
+    pub recur: Recur,
     /// From Events of a key to those of the Works that subscribed to it.
     pub alias: Alias,
     /// From ended leases to what became of the attempts.
@@ -124,6 +127,7 @@ impl Runtime {
             dispatch: Dispatch::new(runtime.clone()),
             complete: Complete::new(runtime.clone(), reported),
             wake: Wake::new(runtime.clone()),
+            recur: Recur::new(runtime.clone()),
             alias: Alias::new(runtime.clone()),
             recover: Recover::new(runtime.clone()),
             retain: Retain::new(runtime.clone()),
@@ -152,13 +156,15 @@ impl Runtime {
 
     /// Lets the stages run until [`Self::shutdown`].
     pub fn start(&self, stages: Stages) {
-        let Stages { route, schedule, execute, dispatch, complete, wake, alias, recover, retain } = stages;
+        let Stages { route, schedule, execute, dispatch, complete, wake, recur, alias, recover, retain } =
+            stages;
         self.run(route, |hints| &hints.route);
         self.run(schedule, |hints| &hints.schedule);
         self.run(execute, |hints| &hints.execute);
         self.run(dispatch, |hints| &hints.dispatch);
         self.run(complete, |hints| &hints.complete);
         self.run(wake, |hints| &hints.wake);
+        self.run(recur, |hints| &hints.recur);
         self.run(alias, |hints| &hints.alias);
         self.run(recover, |hints| &hints.recover);
         self.run(retain, |hints| &hints.retain);

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use domain::scope::SecretRef;
-use domain::text::{ExecutorName, HandlerName};
-use extension::{BoxFuture, Executor, Handler, Secret, SecretError, StartGate};
+use domain::text::{ExecutorName, HandlerName, WorkKind};
+use extension::{BoxFuture, Executor, Handler, Recurrence, Secret, SecretError, StartGate, TriggerChoice};
 
 /// Handlers that come and go with the configuration, such as those of other processes.
 pub trait HandlerSource: fmt::Debug + Send + Sync {
@@ -21,6 +21,8 @@ pub struct Registry {
     source: Option<Arc<dyn HandlerSource>>,
     executors: BTreeMap<ExecutorName, Arc<dyn Executor>>,
     gates: Vec<Arc<dyn StartGate>>,
+    recurrences: Vec<Arc<dyn Recurrence>>,
+    choices: BTreeMap<WorkKind, Arc<dyn TriggerChoice>>,
 }
 
 impl Registry {
@@ -34,6 +36,8 @@ impl Registry {
             executors: executors.into_iter().map(|executor| (executor.name(), executor)).collect(),
             source: None,
             gates: Vec::new(),
+            recurrences: Vec::new(),
+            choices: BTreeMap::new(),
         }
     }
 
@@ -49,6 +53,35 @@ impl Registry {
     pub fn with_gates(mut self, gates: impl IntoIterator<Item = Arc<dyn StartGate>>) -> Self {
         self.gates.extend(gates);
         self
+    }
+
+    /// The same with kinds of entries whose parts recur.
+    #[must_use]
+    pub fn with_recurrences(mut self, recurrences: impl IntoIterator<Item = Arc<dyn Recurrence>>) -> Self {
+        self.recurrences.extend(recurrences);
+        self
+    }
+
+    /// The same with choices of the trigger of a run, one for each kind of Work.
+    #[must_use]
+    pub fn with_choices(mut self, choices: impl IntoIterator<Item = Arc<dyn TriggerChoice>>) -> Self {
+        self.choices.extend(choices.into_iter().map(|choice| (choice.work_kind(), choice)));
+        self
+    }
+
+    /// The recurrence of a type of entries.
+    pub fn recurrence(&self, entry_type: &str) -> Option<&Arc<dyn Recurrence>> {
+        self.recurrences.iter().find(|known| known.entry_type() == entry_type)
+    }
+
+    /// Whether any kind of entry recurs.
+    pub fn recurs(&self) -> bool {
+        !self.recurrences.is_empty()
+    }
+
+    /// Who chooses the triggers of Works of a kind; nobody, where the first input is the trigger.
+    pub fn choice(&self, kind: &WorkKind) -> Option<&Arc<dyn TriggerChoice>> {
+        self.choices.get(kind)
     }
 
     /// Every start gate.

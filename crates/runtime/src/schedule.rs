@@ -22,7 +22,7 @@ use domain::store::{StoreError, Tx};
 use domain::text::{CredentialName, ScopeName, Unit};
 use domain::toolbelt::Toolbelt;
 use domain::work::{Hold, HoldReason, Queue, Work, WorkState};
-use extension::StartGate;
+use extension::{StartGate, TriggerView};
 
 use crate::announce;
 use crate::budget::{self, Verdict};
@@ -32,10 +32,14 @@ use crate::gate::{self, Answers, Passage};
 use crate::generation::ActiveGeneration;
 use crate::node::Runtime;
 use crate::pause;
+use crate::registry::Registry;
 use crate::stage::{self, Chain, Progress, Stage, StageError};
 
 /// The most Works of a full or paused scope that move to their list in one step.
 const MOVED_AT_ONCE: u32 = 1000;
+
+/// From how many inputs, the oldest first, the trigger of a run is chosen where somebody chooses.
+const CHOSEN_FROM_MAX: u32 = 1000;
 
 /// The scheduling stage.
 #[derive(Debug)]
@@ -141,6 +145,7 @@ impl Schedule {
                     active: &active,
                     owner,
                     gates: gates.gates(),
+                    registry: &gates,
                     answers: &answers,
                     crossings: budget::Proposed::new(&crossings),
                     room: BTreeMap::new(),
@@ -181,6 +186,7 @@ struct Step<'a> {
     active: &'a ActiveGeneration,
     owner: Incarnation,
     gates: &'a [Arc<dyn StartGate>],
+    registry: &'a Registry,
     answers: &'a Answers,
     /// Ids for Events about budgets.
     crossings: budget::Proposed<'a>,
@@ -266,7 +272,7 @@ impl Step<'_> {
         if !self.may_start(tx, scope, &work)? {
             return Ok(());
         }
-        let (trigger, cause) = trigger_of(tx, &work)?;
+        let (trigger, cause) = trigger_of(tx, self.registry, &work)?;
         let parked = parked_of(tx, &work)?;
         if let Some(used_up) = credential::blocker(tx, named(scope, &trigger, parked.as_ref()))? {
             return self.block(tx, &work, used_up);
@@ -441,7 +447,7 @@ fn parked_of(tx: &mut dyn Tx, work: &Work) -> Result<Option<Execution>, StoreErr
 }
 
 /// The input that begins a Work's next turn, and the Event on whose chain that turn publishes.
-fn trigger_of(tx: &mut dyn Tx, work: &Work) -> Result<(Input, EventId), StoreError> {
+fn trigger_of(tx: &mut dyn Tx, registry: &Registry, work: &Work) -> Result<(Input, EventId), StoreError> {
     let (trigger, woken) = match work.eligibility {
         // What ended the wait after a failure comes first, whatever arrived meanwhile.
         Eligibility::Due { event, .. } => (tx.input(work.id, event)?, None),
@@ -449,7 +455,7 @@ fn trigger_of(tx: &mut dyn Tx, work: &Work) -> Result<(Input, EventId), StoreErr
         Eligibility::Clear
         | Eligibility::Backoff { .. }
         | Eligibility::Exhausted { .. }
-        | Eligibility::Stopping { .. } => (tx.pending_inputs(work.id, 1)?.into_iter().next(), None),
+        | Eligibility::Stopping { .. } => (first_or_chosen(tx, registry, work)?, None),
     };
     let Some(trigger) = trigger else {
         return Err(StoreError::Corrupt { table: "work", reason: "runnable without input".to_owned() });
@@ -459,6 +465,27 @@ fn trigger_of(tx: &mut dyn Tx, work: &Work) -> Result<(Input, EventId), StoreErr
         None => trigger.event,
     };
     Ok((trigger, cause))
+}
+
+/// The first input that waits, or the one that is chosen for Works of that kind. Only theirs are read.
+fn first_or_chosen(tx: &mut dyn Tx, registry: &Registry, work: &Work) -> Result<Option<Input>, StoreError> {
+    let Some(choice) = registry.choice(&work.kind) else {
+        return Ok(tx.pending_inputs(work.id, 1)?.into_iter().next());
+    };
+    let mut batch = tx.pending_inputs(work.id, CHOSEN_FROM_MAX)?;
+    let mut views = Vec::with_capacity(batch.len());
+    for input in &batch {
+        let event = tx
+            .event(input.event)?
+            .ok_or_else(|| StoreError::Corrupt { table: "input", reason: "names no Event".to_owned() })?;
+        let (event_type, source, key) = (event.event_type, event.source, event.key);
+        views.push(TriggerView { event_type, source, key });
+    }
+    if batch.is_empty() {
+        return Ok(None);
+    }
+    let chosen = choice.choose(&views).min(batch.len() - 1);
+    Ok(Some(batch.swap_remove(chosen)))
 }
 
 /// Brings Works back that waited for room in a scope, as many as there is room for.

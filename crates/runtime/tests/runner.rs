@@ -4,6 +4,7 @@
 mod runner {
     mod clock;
     mod engines;
+    mod pulse;
     mod server;
     mod told;
     mod tokens;
@@ -41,6 +42,7 @@ mod runner {
     mod wake;
     mod woken;
     mod recover;
+    mod recur;
     mod replay;
     mod retain;
     mod retry;

@@ -17,4 +17,5 @@ pub mod trigger;
 pub mod firing;
 pub mod route;
 pub mod ended;
+pub mod recurrence;
 pub mod crontab;

@@ -14,6 +14,7 @@ mod standing;
 mod input;
 mod execution;
 mod timer;
+mod recurrence;
 mod intent;
 mod wait;
 mod alias;

@@ -227,6 +227,9 @@ impl From<ApplyError> for Failure {
             ApplyError::Route { scope, route, reason } => {
                 item(format!("scopes.{scope}.routes.{route}"), reason)
             }
+            ApplyError::Entry { scope, entry, reason } => {
+                item(format!("scopes.{scope}.extensions.{entry}"), reason)
+            }
             ApplyError::Text(reason) => item(String::new(), reason),
         };
         let failure =

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use domain::scope::{Binding, EffectiveScope, Entry};
 use domain::text::ScopeName;
-use extension::IngressEntry;
+use extension::{IngressEntry, Recurrences};
 use runtime::ActiveGeneration;
 use runtime::generation::{ActiveRoute, ActiveScope};
 use serde::Serialize;
@@ -142,7 +142,7 @@ impl<'d> Described<'d> {
     }
 
     fn scope(&self, name: &str) -> Option<ScopeBody> {
-        let ActiveScope { scope, routes } = self.active.scopes.get(&name.parse().ok()?)?;
+        let ActiveScope { scope, routes, recurrences: _ } = self.active.scopes.get(&name.parse().ok()?)?;
         let declared = self.declared(&scope.name);
         // The nearest first, as what is nearer holds.
         let lineage: Vec<&model::Scope> =
@@ -201,6 +201,10 @@ impl<'d> Described<'d> {
             secret_names: entry.secrets.keys().cloned().collect(),
             config: entry.config.clone(),
         };
+        let recurrences = &self.daemon.extensions().recurrences;
+        if let Some(kind) = recurrences.iter().find(|known| known.entry_type() == entry.entry_type) {
+            return recurring(entry, kind.prepare(&asked).ok());
+        }
         let ingress = self.daemon.extensions().ingress(&asked, &entry.entry_type);
         let prepared = ingress.and_then(|known| known.prepare(&asked).ok());
         let takes = prepared.as_ref().map(|prepared| prepared.describe());
@@ -212,6 +216,22 @@ impl<'d> Described<'d> {
             secrets: entry.secrets.keys().cloned().collect(),
             declared_in: entry.declared_in.to_string(),
         }
+    }
+}
+
+/// An entry whose parts recur: each with when it does.
+fn recurring(entry: &Entry, declared: Option<Recurrences>) -> EntryBody {
+    let takes = declared.as_ref().map(|declared| {
+        let parts = declared.parts.iter().map(|part| format!("{}: {}", part.name, part.describe));
+        parts.collect::<Vec<_>>().join("; ")
+    });
+    EntryBody {
+        name: entry.name.to_string(),
+        entry_type: entry.entry_type.clone(),
+        takes: takes.unwrap_or_else(|| "nothing, as its extension does not understand it".to_owned()),
+        namespace: declared.map(|declared| declared.namespace.to_string()),
+        secrets: entry.secrets.keys().cloned().collect(),
+        declared_in: entry.declared_in.to_string(),
     }
 }
 

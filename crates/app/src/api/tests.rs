@@ -17,7 +17,7 @@ use store::Location;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::daemon::extensions::Extensions;
+use crate::daemon::extensions::{self, Extensions};
 use crate::daemon::outside::Outside;
 use crate::daemon::{Options, Running, start};
 use crate::home::Home;
@@ -30,6 +30,7 @@ mod doctor;
 mod document;
 mod kept;
 mod events;
+mod jobs;
 mod posture;
 mod order;
 mod runs;
@@ -231,9 +232,10 @@ fn options(directory: &Path) -> (Options, Arc<Fake>) {
         location: None,
         store: store::Options::default(),
         extensions: Extensions {
-            handlers: bundled::handlers(),
+            handlers: extensions::handlers(),
             executors: vec![Arc::clone(&fake) as Arc<dyn Executor>],
             ingresses: bundled::ingresses(),
+            recurrences: extensions::recurrences(),
             outside: Outside::new("/nonexistent/open-conduit".into()),
         },
         environment: vec![variable("HOOK_SECRET", HOOK_SECRET), variable("JOB_SECRET", JOB_SECRET)],

@@ -10,6 +10,7 @@ use super::registry::{Registered, namespaces};
 mod budget;
 mod outside;
 mod part;
+mod recurring;
 
 use part::{difference, in_words};
 
@@ -69,6 +70,7 @@ pub(crate) fn plan(current: Option<&Model>, proposed: &Model, registry: &dyn Reg
     plan.daemon(before, proposed, current.is_some());
     plan.extensions(&before.extensions, &proposed.extensions);
     plan.scopes(&before.scopes, &proposed.scopes);
+    recurring::due_at_once(&mut plan, before, proposed, registry);
     let taken = namespaces(before, registry);
     for (key, namespace) in namespaces(proposed, registry) {
         if taken.get(&key).is_some_and(|before| *before != namespace) {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::text::{EntryName, ScopeName, SourceName};
-use extension::{ConfigProblem, Executor, Handler, Ingress, IngressEntry};
+use extension::{ConfigProblem, Executor, Handler, Ingress, IngressEntry, Recurrence};
 
 use super::model::{self, Model, or_empty};
 use super::outside;
@@ -21,6 +21,8 @@ pub(crate) trait Registered {
     fn executors(&self) -> &[Arc<dyn Executor>];
     /// Every kind of entry that takes webhooks.
     fn ingresses(&self) -> &[Arc<dyn Ingress>];
+    /// Every kind of entry whose parts recur.
+    fn recurrences(&self) -> &[Arc<dyn Recurrence>];
 }
 
 /// The namespace that each entry delivers in.
@@ -49,6 +51,12 @@ pub(crate) fn namespaces(model: &Model, registry: &dyn Registered) -> Namespaces
                 }
                 continue;
             }
+            if let Some(recurrence) = recurrence(registry, kind) {
+                if let Ok(declared) = recurrence.prepare(&asked) {
+                    namespaces.insert((asked.scope, asked.name), declared.namespace);
+                }
+                continue;
+            }
             let Some(ingress) = registry.ingresses().iter().find(|known| known.entry_type() == kind) else {
                 continue;
             };
@@ -58,6 +66,10 @@ pub(crate) fn namespaces(model: &Model, registry: &dyn Registered) -> Namespaces
         }
     }
     namespaces
+}
+
+fn recurrence<'a>(registry: &'a dyn Registered, kind: &str) -> Option<&'a Arc<dyn Recurrence>> {
+    registry.recurrences().iter().find(|known| known.entry_type() == kind)
 }
 
 /// The entry as an ingress sees it; none when its names are not valid, which is reported elsewhere.
@@ -130,9 +142,18 @@ impl Checking<'_> {
                 Err(found) => self.problems.extend(below(&format!("{path}.config"), found)),
             };
         }
+        if let Some(recurrence) = recurrence(self.registry, kind) {
+            let Some(asked) = ingress_entry(scope, entry) else { return };
+            return match recurrence.prepare(&asked) {
+                Ok(declared) => self.namespace(path, declared.namespace),
+                Err(found) => self.problems.extend(below(&format!("{path}.config"), found)),
+            };
+        }
         let ingresses = self.registry.ingresses();
         let Some(ingress) = ingresses.iter().find(|known| known.entry_type() == kind) else {
-            let names: Vec<String> = ingresses.iter().map(|known| known.entry_type().to_owned()).collect();
+            let recurring = self.registry.recurrences().iter().map(|known| known.entry_type().to_owned());
+            let names: Vec<String> =
+                ingresses.iter().map(|known| known.entry_type().to_owned()).chain(recurring).collect();
             return self.unknown(format!("{path}.type"), "unknown_entry_type", "type of entry", kind, &names);
         };
         let Some(asked) = ingress_entry(scope, entry) else { return };

@@ -7,8 +7,8 @@ use bundled::shell::{ShellExecutor, ShellOptions};
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, EventType, ExecutionId, Executor,
     ExecutorName, Handler, HandlerError, HandlerName, HttpDelivery, Ingress, IngressDelivery, IngressEntry,
-    IngressRefusal, Log, LogRequest, Match, PreparedIngress, PreparedRoute, Recovery, RouteInput, RunError,
-    RunRequest, Secrets, Segment, SourceName, Stopped, TurnResult,
+    IngressRefusal, Log, LogRequest, Match, PreparedIngress, PreparedRoute, Recovery, Recurrence, RouteInput,
+    RunError, RunRequest, Secrets, Segment, SourceName, Stopped, TurnResult,
 };
 use serde_json::Value;
 
@@ -49,6 +49,10 @@ impl Registered for Sample {
 
     fn ingresses(&self) -> &[Arc<dyn Ingress>] {
         &self.ingresses
+    }
+
+    fn recurrences(&self) -> &[Arc<dyn Recurrence>] {
+        &[]
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bundled::shell::{LauncherBinary, ShellExecutor, ShellOptions, Toolbelt};
-use extension::{Executor, Handler, Ingress, IngressEntry};
+use extension::{Executor, Handler, Ingress, IngressEntry, Recurrence, TriggerChoice};
 use runtime::{HandlerSource, Registry};
+use schedule::recurrence::{NewestDelivery, ScheduleRoutes, Schedules};
 
 use crate::config::Registered;
 use crate::daemon::outside::Outside;
@@ -22,6 +23,8 @@ pub(crate) struct Extensions {
     pub(crate) executors: Vec<Arc<dyn Executor>>,
     /// Every kind of entry that takes webhooks.
     pub(crate) ingresses: Vec<Arc<dyn Ingress>>,
+    /// Every kind of entry whose parts recur.
+    pub(crate) recurrences: Vec<Arc<dyn Recurrence>>,
     /// Those that run in processes of their own, and go before these.
     pub(crate) outside: Arc<Outside>,
 }
@@ -43,9 +46,10 @@ impl Extensions {
             }
         }
         Ok(Self {
-            handlers: bundled::handlers(),
+            handlers: handlers(),
             executors: vec![Arc::new(shell)],
             ingresses: bundled::ingresses(),
+            recurrences: recurrences(),
             outside,
         })
     }
@@ -53,7 +57,11 @@ impl Extensions {
     /// As the runtime knows them.
     pub(crate) fn registry(&self) -> Registry {
         let registry = Registry::new(self.handlers.iter().cloned(), self.executors.iter().cloned());
-        registry.with_source(Arc::clone(&self.outside) as Arc<dyn HandlerSource>)
+        let choices: [Arc<dyn TriggerChoice>; 1] = [Arc::new(NewestDelivery)];
+        registry
+            .with_source(Arc::clone(&self.outside) as Arc<dyn HandlerSource>)
+            .with_recurrences(self.recurrences.iter().cloned())
+            .with_choices(choices)
     }
 
     /// The kind of an entry as it is configured: one that runs outside, else one of ours.
@@ -63,6 +71,18 @@ impl Extensions {
         let prefix = prepared.as_ref().map(|prepared| prepared.path_prefix());
         self.outside.ingress(entry_type, prefix).or_else(|| ours.cloned())
     }
+}
+
+/// Every kind of route that comes with the binary.
+pub(crate) fn handlers() -> Vec<Arc<dyn Handler>> {
+    let mut handlers = bundled::handlers();
+    handlers.push(Arc::new(ScheduleRoutes));
+    handlers
+}
+
+/// Every kind of entry whose parts recur that comes with the binary.
+pub(crate) fn recurrences() -> Vec<Arc<dyn Recurrence>> {
+    vec![Arc::new(Schedules)]
 }
 
 impl Registered for Extensions {
@@ -76,5 +96,9 @@ impl Registered for Extensions {
 
     fn ingresses(&self) -> &[Arc<dyn Ingress>] {
         &self.ingresses
+    }
+
+    fn recurrences(&self) -> &[Arc<dyn Recurrence>] {
+        &self.recurrences
     }
 }

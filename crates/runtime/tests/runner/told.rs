@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::world::key;
 
-/// A handler that reads its answer from the Event's payload: `keys`, `fresh`, `once`, `drop`, `fail`,
+/// A handler that reads its answer from the Event's payload: `keys`, `kind`, `fresh`, `once`, `drop`, `fail`,
 /// `hang`, `slow`, `panic`. A route that `looks` sees the Work, and with `known` matches only where there is one.
 #[derive(Debug)]
 pub(super) struct Told;
@@ -106,7 +106,7 @@ impl PreparedRoute for ToldRoute {
                 keys.extend(self.ping.then(|| key(to)));
             }
             keys.extend(says["keys"].as_array().into_iter().flatten().filter_map(Value::as_str).map(key));
-            let kind = WorkKind::known("told");
+            let kind = WorkKind::known(says["kind"].as_str().unwrap_or("told"));
             let concurrency = says["alone"].as_str().map(ConcurrencyKey::known);
             let lifecycle = if says["once"] == true { Lifecycle::Once } else { Lifecycle::Standing };
             Ok(if says["fresh"] == true {

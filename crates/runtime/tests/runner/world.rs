@@ -24,8 +24,8 @@ use domain::wait::{Registration, Wait};
 use domain::work::Work;
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, Executor, Handler, Injected, Injection,
-    Log, LogRequest, Notice, PinError, Recovery, ResumeRequest, RunError, RunRequest, Secret, SecretError,
-    Segment, StartGate, Stopped,
+    Log, LogRequest, Notice, PinError, Recovery, Recurrence, ResumeRequest, RunError, RunRequest, Secret,
+    SecretError, Segment, StartGate, Stopped, TriggerChoice,
 };
 use runtime::{
     AcceptError, ApplyError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
@@ -35,6 +35,7 @@ use store::Location;
 use tokio::sync::oneshot;
 
 pub(super) use super::clock::HandClock;
+use super::pulse::{Pulse, Urgent};
 use super::tokens::{CountedTokens, Given};
 use super::told::Told;
 
@@ -525,7 +526,10 @@ impl World {
             look_again,
         };
         let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
-        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]).with_gates(gates);
+        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared])
+            .with_gates(gates)
+            .with_recurrences([Arc::new(Pulse::new(Arc::clone(&clock))) as Arc<dyn Recurrence>])
+            .with_choices([Arc::new(Urgent) as Arc<dyn TriggerChoice>]);
         let (runtime, stages) = Runtime::new(store, registry, options);
         runtime.prepare().await.unwrap();
         Self { runtime, stages, executor, clock, secrets, claims: false, texts }

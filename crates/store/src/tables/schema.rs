@@ -334,6 +334,30 @@ const FIRST: &[&str] = &[
     "CREATE INDEX timer_due ON timer (due_at, id)",
     // Disarmed with its Work, and shown with it.
     "CREATE INDEX timer_work ON timer (work, due_at)",
+    // One for each part that recurs. Those of a disabled scope rest, and stand behind all the others.
+    "CREATE TABLE recurrence (
+        id {int} PRIMARY KEY,
+        scope {text} NOT NULL,
+        entry {text} NOT NULL,
+        source {text} NOT NULL,
+        external_id {text} NOT NULL,
+        state {blob} NOT NULL,
+        rests {int} NOT NULL CHECK (rests BETWEEN 0 AND 1),
+        armed_at {int} NOT NULL,
+        due_at {int} NOT NULL,
+        firings {int} NOT NULL
+    ) {table}",
+    "CREATE INDEX recurrence_due ON recurrence (rests, due_at, id)",
+    "CREATE UNIQUE INDEX recurrence_key ON recurrence (scope, source, external_id)",
+    "CREATE TABLE firing (
+        recurrence {int} NOT NULL,
+        number {int} NOT NULL,
+        due_at {int} NOT NULL,
+        fired_at {int} NOT NULL,
+        event {int},
+        told {blob} NOT NULL,
+        PRIMARY KEY (recurrence, number)
+    ) {clustered}",
     // Found by the attempt, in the order of its Events. States: pending 0, dispatched 1, ambiguous 2, accepted 3,
     // not accepting 4, fell back 5, consumed 6, delivered 7, stale 8.
     "CREATE TABLE intent (

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bundled::shell::{ShellExecutor, ShellOptions};
 use clap::Args;
-use extension::{Executor, Handler, Ingress};
+use extension::{Executor, Handler, Ingress, Recurrence};
 use serde::Serialize;
 
 use crate::api::wire::ProblemItem;
@@ -13,6 +13,7 @@ use crate::cli::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, Stop};
 use crate::config::{self, Format, Registered, outside};
+use crate::daemon::extensions;
 use crate::error_code::ErrorCode;
 use crate::home::ConfigFile;
 use crate::view::count;
@@ -122,6 +123,7 @@ struct Bundled {
     handlers: Vec<Arc<dyn Handler>>,
     executors: Vec<Arc<dyn Executor>>,
     ingresses: Vec<Arc<dyn Ingress>>,
+    recurrences: Vec<Arc<dyn Recurrence>>,
 }
 
 impl Bundled {
@@ -142,9 +144,10 @@ impl Bundled {
             )
         })?;
         Ok(Self {
-            handlers: bundled::handlers(),
+            handlers: extensions::handlers(),
             executors: vec![Arc::new(shell)],
             ingresses: bundled::ingresses(),
+            recurrences: extensions::recurrences(),
         })
     }
 }
@@ -160,5 +163,9 @@ impl Registered for Bundled {
 
     fn ingresses(&self) -> &[Arc<dyn Ingress>] {
         &self.ingresses
+    }
+
+    fn recurrences(&self) -> &[Arc<dyn Recurrence>] {
+        &self.recurrences
     }
 }
