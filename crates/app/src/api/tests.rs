@@ -31,6 +31,7 @@ mod document;
 mod kept;
 mod events;
 mod jobs;
+mod jobs_by_clock;
 mod posture;
 mod order;
 mod runs;

@@ -51,12 +51,6 @@ pub(crate) fn namespaces(model: &Model, registry: &dyn Registered) -> Namespaces
                 }
                 continue;
             }
-            if let Some(recurrence) = recurrence(registry, kind) {
-                if let Ok(declared) = recurrence.prepare(&asked) {
-                    namespaces.insert((asked.scope, asked.name), declared.namespace);
-                }
-                continue;
-            }
             let Some(ingress) = registry.ingresses().iter().find(|known| known.entry_type() == kind) else {
                 continue;
             };
