@@ -23,6 +23,16 @@ async fn the_daemon_measures_itself() {
 }
 
 #[tokio::test]
+async fn the_daemon_tells_the_release_of_its_zone_data() {
+    let daemon = TestDaemon::start().await;
+    let release = daemon.get_json("/v1/status").await["zone_data"].clone();
+    let release = release.as_str().unwrap();
+    let (year, letter) = release.split_at(4);
+    assert!(year.parse::<u32>().unwrap() >= 2025 && letter.len() == 1, "{release}");
+    daemon.running.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn the_oldest_of_what_is_held_is_named_with_its_reason() {
     let daemon = TestDaemon::start().await;
     // The scope runs four at once.
