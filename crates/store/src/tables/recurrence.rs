@@ -76,6 +76,10 @@ fn decode(columns: &mut Columns<'_>) -> Result<Recurrence, StoreError> {
     })
 }
 
+fn number(columns: &mut Columns<'_>) -> Result<i64, StoreError> {
+    columns.int()
+}
+
 fn decode_firing(columns: &mut Columns<'_>) -> Result<Firing, StoreError> {
     Ok(Firing {
         recurrence: TimerId::from_number(columns.int()?),
@@ -106,7 +110,7 @@ impl RecurrenceReads for Transaction<'_> {
     }
 
     fn count_recurrences(&mut self) -> Result<u64, StoreError> {
-        let count = self.db.one(&COUNT, &[], |columns| columns.int())?;
+        let count = self.db.one(&COUNT, &[], number)?;
         Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default())
     }
 

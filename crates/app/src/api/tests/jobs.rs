@@ -76,8 +76,7 @@ async fn a_job_that_is_started_by_hand_leads_to_its_own_work() {
     start_by_hand(&daemon, "by-hand").await;
     daemon.until("/v1/runs", |page| completed(page) == 2).await;
     let kinds = daemon.get_json("/v1/work").await;
-    let kinds: Vec<&Value> =
-        kinds["items"].as_array().unwrap().iter().map(|work| &work["work_kind"]).collect();
+    let kinds: Vec<&Value> = kinds["items"].as_array().unwrap().iter().map(|work| &work["kind"]).collect();
     assert_eq!(kinds, ["schedule.job", "schedule.job"]);
     daemon.running.stop().await.unwrap();
 }
