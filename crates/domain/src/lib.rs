@@ -37,6 +37,7 @@ pub mod timer;
 pub mod wait;
 pub mod alias;
 pub mod toolbelt;
+pub mod workspace;
 pub mod replay;
 pub mod feed;
 pub mod session;

@@ -23,6 +23,7 @@ pub use domain::text::{
 pub use domain::time::Timestamp;
 pub use domain::wait::{Registration, TERMS_MAX as WAIT_TERMS_MAX, TIMEOUT_MAX as WAIT_TIMEOUT_MAX};
 pub use domain::work::Lifecycle;
+pub use domain::workspace::{Ended as WorkspaceEnded, Workspace as WorkspaceFacts};
 
 pub mod view;
 pub mod secret;
@@ -31,6 +32,7 @@ pub mod handler;
 pub mod ingress;
 pub mod executor;
 pub mod gate;
+pub mod workspace;
 
 pub use executor::{
     AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, Notice, PinError, Recovery,
@@ -40,6 +42,9 @@ pub use gate::{StartDecision, StartGate, StartSettlement, StartView};
 pub use handler::{EXTENSION_UNAVAILABLE, Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
 pub use secret::{Secret, SecretError, Secrets};
+pub use workspace::{
+    AcquireError, KeptState, KeptWorkspace, Resource, WorkspaceProvider, WorkspaceRequest,
+};
 pub use view::{EventView, InputView, ScopeView, WorkView};
 
 /// A future in a box, so that a trait of async methods can be an object.

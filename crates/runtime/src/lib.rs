@@ -27,6 +27,7 @@ pub mod wake;
 pub mod alias;
 pub mod recover;
 pub mod retain;
+pub mod workspace;
 pub mod control;
 pub mod order;
 pub mod pause;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::scope::SecretRef;
 use domain::text::{ExecutorName, HandlerName};
-use extension::{BoxFuture, Executor, Handler, Secret, SecretError, StartGate};
+use extension::{BoxFuture, Executor, Handler, Secret, SecretError, StartGate, WorkspaceProvider};
 
 /// Handlers that come and go with the configuration, such as those of other processes.
 pub trait HandlerSource: fmt::Debug + Send + Sync {
@@ -21,6 +21,7 @@ pub struct Registry {
     source: Option<Arc<dyn HandlerSource>>,
     executors: BTreeMap<ExecutorName, Arc<dyn Executor>>,
     gates: Vec<Arc<dyn StartGate>>,
+    workspaces: Vec<Arc<dyn WorkspaceProvider>>,
 }
 
 impl Registry {
@@ -34,6 +35,7 @@ impl Registry {
             executors: executors.into_iter().map(|executor| (executor.name(), executor)).collect(),
             source: None,
             gates: Vec::new(),
+            workspaces: Vec::new(),
         }
     }
 
@@ -49,6 +51,23 @@ impl Registry {
     pub fn with_gates(mut self, gates: impl IntoIterator<Item = Arc<dyn StartGate>>) -> Self {
         self.gates.extend(gates);
         self
+    }
+
+    /// The same with providers of workspaces.
+    #[must_use]
+    pub fn with_workspaces(mut self, workspaces: impl IntoIterator<Item = Arc<dyn WorkspaceProvider>>) -> Self {
+        self.workspaces.extend(workspaces);
+        self
+    }
+
+    /// Every provider of workspaces.
+    pub fn workspaces(&self) -> &[Arc<dyn WorkspaceProvider>] {
+        &self.workspaces
+    }
+
+    /// The provider of workspaces of that name.
+    pub fn workspace(&self, name: &str) -> Option<&Arc<dyn WorkspaceProvider>> {
+        self.workspaces.iter().find(|provider| provider.name() == name)
     }
 
     /// Every start gate.
