@@ -46,4 +46,5 @@ mod runner {
     mod retry;
     mod route;
     mod specification;
+    mod workspace;
 }

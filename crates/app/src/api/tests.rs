@@ -234,6 +234,7 @@ fn options(directory: &Path) -> (Options, Arc<Fake>) {
             handlers: bundled::handlers(),
             executors: vec![Arc::clone(&fake) as Arc<dyn Executor>],
             ingresses: bundled::ingresses(),
+            workspaces: Vec::new(),
             outside: Outside::new("/nonexistent/open-conduit".into()),
         },
         environment: vec![variable("HOOK_SECRET", HOOK_SECRET), variable("JOB_SECRET", JOB_SECRET)],

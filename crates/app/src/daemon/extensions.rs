@@ -4,8 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bundled::git::GitWorkspaces;
 use bundled::shell::{LauncherBinary, ShellExecutor, ShellOptions, Toolbelt};
-use extension::{Executor, Handler, Ingress, IngressEntry};
+use extension::{Executor, Handler, Ingress, IngressEntry, WorkspaceProvider};
 use runtime::{HandlerSource, Registry};
 
 use crate::config::Registered;
@@ -22,6 +23,8 @@ pub(crate) struct Extensions {
     pub(crate) executors: Vec<Arc<dyn Executor>>,
     /// Every kind of entry that takes webhooks.
     pub(crate) ingresses: Vec<Arc<dyn Ingress>>,
+    /// Every provider of workspaces.
+    pub(crate) workspaces: Vec<Arc<dyn WorkspaceProvider>>,
     /// Those that run in processes of their own, and go before these.
     pub(crate) outside: Arc<Outside>,
 }
@@ -46,6 +49,7 @@ impl Extensions {
             handlers: bundled::handlers(),
             executors: vec![Arc::new(shell)],
             ingresses: bundled::ingresses(),
+            workspaces: vec![Arc::new(GitWorkspaces::from_process(&home.workspaces().join("git")))],
             outside,
         })
     }
@@ -53,6 +57,7 @@ impl Extensions {
     /// As the runtime knows them.
     pub(crate) fn registry(&self) -> Registry {
         let registry = Registry::new(self.handlers.iter().cloned(), self.executors.iter().cloned());
+        let registry = registry.with_workspaces(self.workspaces.iter().cloned());
         registry.with_source(Arc::clone(&self.outside) as Arc<dyn HandlerSource>)
     }
 
@@ -76,5 +81,9 @@ impl Registered for Extensions {
 
     fn ingresses(&self) -> &[Arc<dyn Ingress>] {
         &self.ingresses
+    }
+
+    fn workspaces(&self) -> &[Arc<dyn WorkspaceProvider>] {
+        &self.workspaces
     }
 }

@@ -87,6 +87,7 @@ pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
     ));
     let binding = format!("{} on {}, generation {}", run.binding, run.executor, run.generation);
     fields.push(Field::new("binding", binding));
+    fields.extend(run.workspace.as_ref().map(|it| Field::new("workspace", it.summary.as_str())));
     fields.extend(run.directory.as_deref().map(|path| Field::new("directory", path)));
     times(run, now, &mut fields);
     if !run.usage.is_empty() {

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bundled::git::GitWorkspaces;
 use bundled::shell::{ShellExecutor, ShellOptions};
 use clap::Args;
-use extension::{Executor, Handler, Ingress};
+use extension::{Executor, Handler, Ingress, WorkspaceProvider};
 use serde::Serialize;
 
 use crate::api::wire::ProblemItem;
@@ -122,6 +123,7 @@ struct Bundled {
     handlers: Vec<Arc<dyn Handler>>,
     executors: Vec<Arc<dyn Executor>>,
     ingresses: Vec<Arc<dyn Ingress>>,
+    workspaces: Vec<Arc<dyn WorkspaceProvider>>,
 }
 
 impl Bundled {
@@ -145,6 +147,8 @@ impl Bundled {
             handlers: bundled::handlers(),
             executors: vec![Arc::new(shell)],
             ingresses: bundled::ingresses(),
+            // It makes nothing before a run asks for it.
+            workspaces: vec![Arc::new(GitWorkspaces::new(directory, &[]))],
         })
     }
 }
@@ -160,5 +164,9 @@ impl Registered for Bundled {
 
     fn ingresses(&self) -> &[Arc<dyn Ingress>] {
         &self.ingresses
+    }
+
+    fn workspaces(&self) -> &[Arc<dyn WorkspaceProvider>] {
+        &self.workspaces
     }
 }
