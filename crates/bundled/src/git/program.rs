@@ -317,6 +317,36 @@ mod tests {
         assert!(File::open(&path).unwrap().try_lock().is_ok());
     }
 
+    /// A process that has the lock, as git has, left by a daemon of this identity.
+    #[expect(clippy::disallowed_methods, reason = "it stands for git")]
+    fn left(path: &Path, daemon: Identity) -> std::process::Child {
+        let mut lock = Lock::take(path, ExecutionId::from_number(7)).unwrap();
+        let input = lock.file.try_clone().unwrap();
+        let child = Command::new("sleep").arg("1000").process_group(0).stdin(input).spawn().unwrap();
+        lock.note.daemon = (daemon.pid, daemon.start);
+        lock.works(Some(Identity::of(i32::try_from(child.id()).unwrap()).unwrap())).unwrap();
+        child
+    }
+
+    #[test]
+    fn the_git_of_a_dead_daemon_is_ended_and_that_of_a_living_one_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("x.lock");
+        let own = Identity::of(i32::try_from(std::process::id()).unwrap()).unwrap();
+        let mut git = left(&path, own);
+        assert!(File::open(&path).unwrap().try_lock().is_err(), "a git that works has the lock");
+        let note: Note = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        note.reap(&Machine::here().unwrap().boot).unwrap();
+        assert!(git.try_wait().unwrap().is_none(), "its daemon lives");
+        git.kill().unwrap();
+        git.wait().unwrap();
+
+        let mut git = left(&path, Identity { start: own.start + 1, ..own });
+        let lock = Lock::take(&path, ExecutionId::from_number(8)).unwrap();
+        assert!(git.wait().unwrap().signal().is_some());
+        assert_eq!(lock.note.run, ExecutionId::from_number(8).to_string());
+    }
+
     #[test]
     fn a_call_that_goes_on_for_too_long_is_stopped() {
         let home = tempfile::tempdir().unwrap();
