@@ -310,16 +310,20 @@ impl WorkspaceProvider for GitWorkspaces {
         execution: ExecutionId,
         ended: WorkspaceEnded,
     ) -> BoxFuture<'_, Result<Option<String>, String>> {
-        Box::pin(async move {
-            self.aside(move |place| place.release(execution, ended)).await?.map_err(in_words)
-        })
+        Box::pin(
+            async move { self.aside(move |place| place.release(execution, ended)).await?.map_err(in_words) },
+        )
     }
 
     fn kept(&self) -> BoxFuture<'_, Result<Vec<KeptWorkspace>, String>> {
         Box::pin(async move { self.aside(|place| place.kept()).await?.map_err(|error| error.to_string()) })
     }
 
-    fn remove(&self, execution: ExecutionId, now: Timestamp) -> BoxFuture<'_, Result<Option<String>, String>> {
+    fn remove(
+        &self,
+        execution: ExecutionId,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<String>, String>> {
         Box::pin(async move { self.aside(move |place| place.sweep(execution, now)).await?.map_err(in_words) })
     }
 }

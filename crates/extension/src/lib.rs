@@ -42,10 +42,8 @@ pub use gate::{StartDecision, StartGate, StartSettlement, StartView};
 pub use handler::{EXTENSION_UNAVAILABLE, Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
 pub use secret::{Secret, SecretError, Secrets};
-pub use workspace::{
-    AcquireError, KeptState, KeptWorkspace, Resource, WorkspaceProvider, WorkspaceRequest,
-};
 pub use view::{EventView, InputView, ScopeView, WorkView};
+pub use workspace::{AcquireError, KeptState, KeptWorkspace, Resource, WorkspaceProvider, WorkspaceRequest};
 
 /// A future in a box, so that a trait of async methods can be an object.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -48,7 +48,8 @@ pub trait WorkspaceProvider: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Why it could not, in words; it is tried again.
-    fn remove(&self, execution: ExecutionId, now: Timestamp) -> BoxFuture<'_, Result<Option<String>, String>>;
+    fn remove(&self, execution: ExecutionId, now: Timestamp)
+    -> BoxFuture<'_, Result<Option<String>, String>>;
 }
 
 /// A workspace that an attempt needs.

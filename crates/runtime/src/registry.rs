@@ -55,7 +55,10 @@ impl Registry {
 
     /// The same with providers of workspaces.
     #[must_use]
-    pub fn with_workspaces(mut self, workspaces: impl IntoIterator<Item = Arc<dyn WorkspaceProvider>>) -> Self {
+    pub fn with_workspaces(
+        mut self,
+        workspaces: impl IntoIterator<Item = Arc<dyn WorkspaceProvider>>,
+    ) -> Self {
         self.workspaces.extend(workspaces);
         self
     }

@@ -181,7 +181,10 @@ impl Stage for Workspaces {
         let mut due: Vec<Timestamp> = Vec::new();
         let mut acted = false;
         for provider in runtime.registry().workspaces() {
-            match caught(provider.kept()).await.unwrap_or_else(|Panicked| Err("it failed by a bug".to_owned())) {
+            match caught(provider.kept())
+                .await
+                .unwrap_or_else(|Panicked| Err("it failed by a bug".to_owned()))
+            {
                 Ok(kept) => {
                     let looked = look(runtime, provider, kept, works).await?;
                     due.extend(looked.due);
@@ -253,8 +256,8 @@ async fn look(
             },
             KeptState::InUse => match ended(runtime, execution, work).await? {
                 Some((gone, ended)) => {
-                    let done = stopped(runtime, &gone).await?
-                        && let_go(runtime, provider, execution, ended).await;
+                    let done =
+                        stopped(runtime, &gone).await? && let_go(runtime, provider, execution, ended).await;
                     looked.tried(done, again);
                 }
                 None => runtime.uses().change(|ids| _ = ids.insert(execution)),

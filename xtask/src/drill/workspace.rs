@@ -23,7 +23,7 @@ pub(super) fn run(site: &Site) -> Result<Counts, Error> {
         "config": { "checkout": checkout, "mode": "fresh", "retain_failed_seconds": RETAIN_SECONDS },
     });
     let gate = site.gate();
-    let fails = "while [ ! -e \"$GATE/failing\" ]; do sleep 0.05; done; exit 3";
+    let fails = "os context > \"$GATE/told\"; while [ ! -e \"$GATE/failing\" ]; do sleep 0.05; done; exit 3";
     let failing = json!({
         "name": "fails",
         "executor": "shell",
@@ -53,6 +53,7 @@ pub(super) fn run(site: &Site) -> Result<Counts, Error> {
         let good_run = ended(site, &api, &good, "completed", &good_place)?;
         site.wait("the checkout of the good run is removed", SOON, || (!good_place.exists()).then_some(()))?;
         ended(site, &api, &bad, "failed", &bad_place)?;
+        told(&gate.join("told"), &bad_place)?;
         check(bad_place.is_dir(), || format!("{} is gone", bad_place.display()))?;
         // What was kept is known to the next daemon, too.
         daemon.kill()?;
@@ -94,6 +95,14 @@ fn place(site: &Site, api: &Api, delivery: &str) -> Result<PathBuf, Error> {
     })?;
     check(dir.join(".git").exists(), || format!("{} is no checkout", dir.display()))?;
     Ok(dir)
+}
+
+/// That a run was told by `os context` where it works.
+fn told(file: &Path, place: &Path) -> Result<(), Error> {
+    let text = std::fs::read_to_string(file).map_err(machine::file_error("read", file))?;
+    let context: Value = serde_json::from_str(&text).unwrap_or_default();
+    let is_right = context["workspace"]["dir"] == place.to_string_lossy().as_ref();
+    check(is_right, || format!("a run was told by `os context`: {text}"))
 }
 
 /// The end of a run, which was told of the same checkout to the last.

@@ -5,7 +5,12 @@ use std::sync::Arc;
 
 use bundled::git::GitWorkspaces;
 use bundled::shell::{ShellExecutor, ShellOptions};
-use extension::{AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, EventType, ExecutionId, Executor, ExecutorName, Handler, HandlerError, HandlerName, HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, Log, LogRequest, Match, PreparedIngress, PreparedRoute, Recovery, RouteInput, RunError, RunRequest, Secrets, Segment, SourceName, Stopped, TurnResult, WorkspaceProvider};
+use extension::{
+    AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, EventType, ExecutionId, Executor,
+    ExecutorName, Handler, HandlerError, HandlerName, HttpDelivery, Ingress, IngressDelivery, IngressEntry,
+    IngressRefusal, Log, LogRequest, Match, PreparedIngress, PreparedRoute, Recovery, RouteInput, RunError,
+    RunRequest, Secrets, Segment, SourceName, Stopped, TurnResult, WorkspaceProvider,
+};
 use serde_json::Value;
 
 use super::Registered;
@@ -31,7 +36,8 @@ impl Sample {
         handlers.push(Arc::new(Anything));
         let mut ingresses = bundled::ingresses();
         ingresses.push(Arc::new(Anything));
-        let workspaces: Vec<Arc<dyn WorkspaceProvider>> = vec![Arc::new(GitWorkspaces::new(runs.path(), &[]))];
+        let workspaces: Vec<Arc<dyn WorkspaceProvider>> =
+            vec![Arc::new(GitWorkspaces::new(runs.path(), &[]))];
         let executors: Vec<Arc<dyn Executor>> = vec![Arc::new(shell), Arc::new(Plain)];
         Self { handlers, executors, ingresses, workspaces, _runs: runs }
     }

@@ -140,7 +140,12 @@ fn a_resource_is_asked_of_its_provider_with_the_nearest_name() {
     refuses("{ config = {} }", at, "missing_key", "`provider`");
     let config = |more: &str| format!("{{ provider = \"git\", config = {{ checkout = \"/x\", {more} }} }}");
     refuses(&config("mode = \"fersh\""), &format!("{at}.config.mode"), "extension_config", "`fresh`");
-    refuses(&config("mode = \"fresh\", retain = 1"), &format!("{at}.config.retain"), "extension_config", "unknown");
+    refuses(
+        &config("mode = \"fresh\", retain = 1"),
+        &format!("{at}.config.retain"),
+        "extension_config",
+        "`retain_failed_seconds`",
+    );
 }
 
 #[test]
@@ -418,6 +423,7 @@ fn the_schema_describes_every_key_and_allows_no_other() {
             "Daemon",
             "Entry",
             "Extension",
+            "Resource",
             "Retry",
             "Route",
             "Scope",

@@ -140,7 +140,10 @@ mod tests {
         refuses(&json!({"checkout": "s3cret", "mode": "s3cret"}), &["checkout", "mode"]);
         let bad = json!({"checkout": "/x", "mode": "fresh", "remote": "--s3cret", "branch": "a..s3cret"});
         refuses(&bad, &["remote", "branch"]);
-        refuses(&json!({"checkout": "/x", "mode": "shared", "retain_failed_seconds": 5}), &["retain_failed_seconds"]);
+        refuses(
+            &json!({"checkout": "/x", "mode": "shared", "retain_failed_seconds": 5}),
+            &["retain_failed_seconds"],
+        );
         let near = Config::parse(&json!({"checkout": "/x", "mode": "shared", "remot": "x"})).unwrap_err();
         assert!(near[0].message.contains("`remote`"), "{near:?}");
     }
@@ -150,7 +153,8 @@ mod tests {
         for name in ["main", "release/1.2", "agent/work_1", "a@b"] {
             assert!(is_name(name), "{name}");
         }
-        for name in ["", "-f", "a..b", "a b", "a:b", "a^", "/a", "a/", "a@{1}", "a\n", ".a", "a/.b", "a.lock"] {
+        for name in ["", "-f", "a..b", "a b", "a:b", "a^", "/a", "a/", "a@{1}", "a\n", ".a", "a/.b", "a.lock"]
+        {
             assert!(!is_name(name), "{name}");
         }
     }

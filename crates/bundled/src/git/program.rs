@@ -31,8 +31,21 @@ const SAID_CHARS_MAX: usize = 200;
 
 /// What is passed on from the daemon's environment: who it is, and how it reaches a remote.
 const PASSED_ON: [&str; 15] = [
-    "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "http_proxy", "https_proxy",
-    "HTTPS_PROXY", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "SSH_AUTH_SOCK",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
 ];
 
 /// What every call is told first. Nothing of a repository's own is run, and nothing stays behind.
@@ -56,22 +69,13 @@ pub(super) enum GitError {
     Missing,
     /// It went on for too long.
     #[error("`git {what}` was stopped after {seconds} seconds")]
-    TooLong {
-        what: String,
-        seconds: u64,
-    },
+    TooLong { what: String, seconds: u64 },
     /// It said no.
     #[error("`git {what}` failed: {said}")]
-    Refused {
-        what: String,
-        said: String,
-    },
+    Refused { what: String, said: String },
     /// It could not be started or followed.
     #[error("`git {what}` could not be followed: {source}")]
-    Broken {
-        what: String,
-        source: io::Error,
-    },
+    Broken { what: String, source: io::Error },
 }
 
 /// Who has a lock, as it stands in its file.
@@ -158,13 +162,15 @@ pub(super) struct Git {
 impl Git {
     /// With what is needed of `environment`.
     pub(super) fn new(environment: &[(String, String)]) -> Self {
-        let mut kept: Vec<(String, String)> = environment
-            .iter()
-            .filter(|(name, _value)| PASSED_ON.contains(&name.as_str()))
-            .cloned()
-            .collect();
-        let fixed = [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0"),
-            ("SSH_ASKPASS_REQUIRE", "never"), ("GIT_ASKPASS", "true")];
+        let mut kept: Vec<(String, String)> =
+            environment.iter().filter(|(name, _value)| PASSED_ON.contains(&name.as_str())).cloned().collect();
+        let fixed = [
+            ("LC_ALL", "C"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("SSH_ASKPASS_REQUIRE", "never"),
+            ("GIT_ASKPASS", "true"),
+        ];
         kept.extend(fixed.map(|(name, value)| (name.to_owned(), value.to_owned())));
         Self { environment: kept, long: LONG }
     }
@@ -197,9 +203,8 @@ impl Git {
         let pid = i32::try_from(child.id()).unwrap_or_default();
         let (output, said) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
         // Not being collected yet, its pid is still its own.
-        let ended = Identity::of(pid)
-            .and_then(|git| lock.works(Some(git)))
-            .and_then(|()| has_ended(pid, time));
+        let ended =
+            Identity::of(pid).and_then(|git| lock.works(Some(git))).and_then(|()| has_ended(pid, time));
         if !matches!(ended, Ok(true)) {
             end_group(pid);
         }
@@ -208,7 +213,8 @@ impl Git {
         if !ended.map_err(broken)? {
             return Err(GitError::TooLong { what: what.to_owned(), seconds: time.as_secs() });
         }
-        let text = |bytes: Result<Vec<u8>, _>| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+        let text =
+            |bytes: Result<Vec<u8>, _>| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
         let (output, said) = (text(output.recv_timeout(REST)), text(said.recv_timeout(REST)));
         if status.success() {
             return Ok(output);
@@ -284,7 +290,10 @@ mod tests {
     #[test]
     fn without_credentials_leaves_the_host() {
         let check = |text: &str, expected: &str| assert_eq!(without_credentials(text), expected);
-        check("fatal: unable to access 'https://me:s3cret@host/x.git/': no", "fatal: unable to access 'https://host/x.git/': no");
+        check(
+            "fatal: unable to access 'https://me:s3cret@host/x.git/': no",
+            "fatal: unable to access 'https://host/x.git/': no",
+        );
         check("https://s3cret@a/b and ssh://git@c d@e", "https://a/b and ssh://c d@e");
         check("nothing of it: a@b", "nothing of it: a@b");
     }
@@ -299,7 +308,8 @@ mod tests {
     fn the_environment_is_chosen_and_git_asks_nobody() {
         let given = [("HOME", "/h"), ("GIT_DIR", "/evil"), ("GIT_CONFIG_COUNT", "1"), ("SECRET", "s3cret")];
         let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let names: Vec<String> = Git::new(&given).environment.into_iter().map(|(name, _value)| name).collect();
+        let names: Vec<String> =
+            Git::new(&given).environment.into_iter().map(|(name, _value)| name).collect();
         assert!(names.contains(&"HOME".to_owned()) && names.contains(&"GIT_TERMINAL_PROMPT".to_owned()));
         assert!(!names.iter().any(|name| ["GIT_DIR", "GIT_CONFIG_COUNT", "SECRET"].contains(&name.as_str())));
     }

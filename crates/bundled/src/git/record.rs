@@ -54,7 +54,13 @@ pub(super) struct Record {
 
 impl Record {
     /// A record of a workspace that is about to be made.
-    pub(super) fn new(execution: ExecutionId, work: WorkId, mode: Mode, checkout: &Path, dir: PathBuf) -> Self {
+    pub(super) fn new(
+        execution: ExecutionId,
+        work: WorkId,
+        mode: Mode,
+        checkout: &Path,
+        dir: PathBuf,
+    ) -> Self {
         Self {
             version: VERSION,
             execution: execution.number(),
@@ -174,7 +180,10 @@ fn read(path: &Path) -> io::Result<Option<Record>> {
 }
 
 fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the record of a workspace was written by another version, or is damaged")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the record of a workspace was written by another version, or is damaged",
+    )
 }
 
 #[cfg(test)]

@@ -78,7 +78,13 @@ impl Head {
     }
 }
 
-fn facts(config: &Config, dir: &Path, reference: &str, commit: &str, summary: String) -> Result<WorkspaceFacts, Trouble> {
+fn facts(
+    config: &Config,
+    dir: &Path,
+    reference: &str,
+    commit: &str,
+    summary: String,
+) -> Result<WorkspaceFacts, Trouble> {
     let dir = dir.to_str().ok_or_else(|| {
         Trouble::Lasting("the path of the checkout or of the home is not valid UTF-8".to_owned())
     })?;
@@ -167,7 +173,13 @@ pub(super) fn fresh(
     let head = Head::read(git, lock, config, checkout)?;
     let path = below(dir)?;
     git.work(lock, checkout, &["worktree", "add", "--quiet", "--detach", path, &head.commit])?;
-    facts(config, dir, &head.commit, &head.commit, format!("fresh worktree at {} {}", head.name, head.short()))
+    facts(
+        config,
+        dir,
+        &head.commit,
+        &head.commit,
+        format!("fresh worktree at {} {}", head.name, head.short()),
+    )
 }
 
 /// Makes the worktree of a Work on the Work's branch, or goes on in the one that is there. (WSP-5)
@@ -206,13 +218,15 @@ fn reused(
 ) -> Result<WorkspaceFacts, Trouble> {
     let top = git.ask(lock, dir, &["rev-parse", "--show-toplevel"]).unwrap_or_default();
     if Path::new(top.trim()) != dir {
-        let what = format!("{} is no worktree any more; move it away, and the next run makes one", dir.display());
+        let what =
+            format!("{} is no worktree any more; move it away, and the next run makes one", dir.display());
         return Err(Trouble::Lasting(what));
     }
     let commit = git.ask(lock, dir, &["rev-parse", "HEAD"])?.trim().to_owned();
     let branch = on_branch(git, lock, dir)?;
     let on = branch.as_deref().map_or_else(|| "no branch".to_owned(), |name| format!("branch {name}"));
-    let told = not_fetched.map(|error| format!("; the remote could not be asked: {error}")).unwrap_or_default();
+    let told =
+        not_fetched.map(|error| format!("; the remote could not be asked: {error}")).unwrap_or_default();
     let reference = branch.as_deref().unwrap_or(&commit);
     facts(config, dir, reference, &commit, format!("worktree on {on}, reused{told}"))
 }
@@ -242,10 +256,12 @@ pub(super) fn discard(git: &Git, lock: &mut Lock, checkout: &Path, dir: &Path) -
 pub(super) fn remove(git: &Git, lock: &mut Lock, checkout: &Path, dir: &Path) -> Result<(), String> {
     let in_words = |error: GitError| error.to_string();
     if dir.exists() {
-        let status = git.ask(lock, dir, &["status", "--porcelain", "--untracked-files=normal"]).map_err(in_words)?;
+        let status =
+            git.ask(lock, dir, &["status", "--porcelain", "--untracked-files=normal"]).map_err(in_words)?;
         let only_here = ["rev-list", "--count", "HEAD", "--not", "--branches", "--tags", "--remotes"];
         let commits = git.ask(lock, dir, &only_here).map_err(in_words)?;
-        let unreachable = commits.trim().parse().map_err(|_error| "git did not count its commits".to_owned())?;
+        let unreachable =
+            commits.trim().parse().map_err(|_error| "git did not count its commits".to_owned())?;
         let tree = Tree { dirty: status.lines().count() as u64, unreachable };
         if let Some(why) = decide::keep(tree) {
             return Err(why);

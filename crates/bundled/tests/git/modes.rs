@@ -46,7 +46,10 @@ async fn fresh_is_at_the_remotes_head_and_removed_after_success() {
     let newest = site.push("second");
     let facts = site.acquire(1, 1, "fresh").await;
     let dir = Path::new(&facts.dir);
-    assert_eq!((head(dir), facts.summary), (newest.clone(), format!("fresh worktree at origin/main {}", &newest[..7])));
+    assert_eq!(
+        (head(dir), facts.summary),
+        (newest.clone(), format!("fresh worktree at origin/main {}", &newest[..7]))
+    );
     assert_ne!(head(&site.main()), newest, "the main checkout stays as it is");
     assert_eq!(site.kept().await, [(1, KeptState::InUse)]);
     let beside = site.acquire(2, 1, "fresh").await;

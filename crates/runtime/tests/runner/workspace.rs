@@ -12,8 +12,8 @@ use domain::route::ActivePolicy;
 use domain::scope::EffectiveScope;
 use domain::time::Timestamp;
 use extension::{
-    AcquireError, BoxFuture, ConfigProblem, KeptState, KeptWorkspace, Recovery, WorkspaceEnded, WorkspaceFacts,
-    WorkspaceProvider, WorkspaceRequest,
+    AcquireError, BoxFuture, ConfigProblem, KeptState, KeptWorkspace, Recovery, WorkspaceEnded,
+    WorkspaceFacts, WorkspaceProvider, WorkspaceRequest,
 };
 use runtime::{Options, Progress, Runtime, SecretSource, Stage};
 use serde_json::{Value, json};
@@ -108,7 +108,11 @@ impl WorkspaceProvider for Places {
         Box::pin(async move { Ok(kept) })
     }
 
-    fn remove(&self, execution: ExecutionId, _now: Timestamp) -> BoxFuture<'_, Result<Option<String>, String>> {
+    fn remove(
+        &self,
+        execution: ExecutionId,
+        _now: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<String>, String>> {
         let mut state = self.0.lock().unwrap();
         state.asked.push(Asked::Remove(execution));
         state.kept.remove(&execution);

@@ -48,9 +48,13 @@ fn sharer_is_another_run_in_the_same_main_checkout() {
 
 #[test]
 fn forward_goes_only_where_nothing_is_in_the_way() {
-    let main = Checkout { branch: Some("main".into()), wanted: "main".into(), behind: 2, ..Checkout::default() };
+    let main =
+        Checkout { branch: Some("main".into()), wanted: "main".into(), behind: 2, ..Checkout::default() };
     assert_eq!(forward(&main), Forward::Go);
-    assert_eq!(forward(&Checkout { behind: 0, dirty: true, shared: true, ..main.clone() }), Forward::UpToDate);
+    assert_eq!(
+        forward(&Checkout { behind: 0, dirty: true, shared: true, ..main.clone() }),
+        Forward::UpToDate
+    );
     #[track_caller]
     fn stays(checkout: Checkout, word: &str) {
         let Forward::Stay(why) = forward(&checkout) else { panic!("{checkout:?}") };
