@@ -280,7 +280,8 @@ impl Place {
 /// A short name for a checkout's path, which no path's letters get into.
 fn mark(checkout: &Path) -> String {
     let digest = Sha256::digest(checkout.as_os_str().as_encoded_bytes());
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let first = digest.first_chunk().expect("a digest of SHA-256 has 32 bytes");
+    format!("{:016x}", u64::from_be_bytes(*first))
 }
 
 fn in_words(trouble: Trouble) -> String {
@@ -316,7 +317,7 @@ impl WorkspaceProvider for GitWorkspaces {
     }
 
     fn kept(&self) -> BoxFuture<'_, Result<Vec<KeptWorkspace>, String>> {
-        Box::pin(async move { self.aside(|place| place.kept()).await?.map_err(|error| error.to_string()) })
+        Box::pin(async move { self.aside(Place::kept).await?.map_err(|error| error.to_string()) })
     }
 
     fn remove(

@@ -196,9 +196,8 @@ impl Git {
         let what = args.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
         let broken = |source: io::Error| GitError::Broken { what: what.to_owned(), source };
         let input = lock.file.try_clone().map_err(broken)?;
-        let mut child = self.command(dir, args, input).spawn().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => GitError::Missing,
-            _other => broken(error),
+        let mut child = self.command(dir, args, input).spawn().map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound { GitError::Missing } else { broken(error) }
         })?;
         let pid = i32::try_from(child.id()).unwrap_or_default();
         let (output, said) = (read_all(child.stdout.take()), read_all(child.stderr.take()));

@@ -198,7 +198,7 @@ mod tests {
         let record = Record { state: State::Until { at: 7 }, ..Record::sample(1, 2, Mode::Fresh) };
         records.write(&record).unwrap();
         fs::write(records.path(ExecutionId::from_number(9)).with_extension("new"), b"{").unwrap();
-        assert_eq!(records.all().unwrap(), [record.clone()]);
+        assert_eq!(records.all().unwrap(), std::slice::from_ref(&record));
         assert_eq!(records.read(record.execution()).unwrap(), Some(record.clone()));
         records.forget(record.execution()).unwrap();
         records.forget(record.execution()).unwrap();

@@ -26,7 +26,7 @@ impl Site {
         git(&root, &["init", "--quiet", "--bare", "--initial-branch=main", "remote.git"]);
         git(&root, &["clone", "--quiet", "remote.git", "main"]);
         let site = Self { provider: provider(&root.join("workspaces")), home };
-        site.commit(&site.main(), "first");
+        Self::commit(&site.main(), "first");
         git(&site.main(), &["push", "--quiet", "--set-upstream", "origin", "HEAD:main"]);
         git(&site.main(), &["remote", "set-head", "origin", "--auto"]);
         site
@@ -41,7 +41,7 @@ impl Site {
     }
 
     /// Commits a file of that name in a checkout.
-    pub(crate) fn commit(&self, dir: &Path, name: &str) {
+    pub(crate) fn commit(dir: &Path, name: &str) {
         std::fs::write(dir.join(name), name).unwrap();
         git(dir, &["add", name]);
         git(dir, &["-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "-m", name]);
@@ -51,7 +51,7 @@ impl Site {
     pub(crate) fn push(&self, name: &str) -> String {
         let other = self.root().join(format!("other-{name}"));
         git(&self.root(), &["clone", "--quiet", "remote.git", other.to_str().unwrap()]);
-        self.commit(&other, name);
+        Self::commit(&other, name);
         git(&other, &["push", "--quiet", "origin", "HEAD:main"]);
         head(&other)
     }
@@ -107,6 +107,7 @@ pub(crate) fn provider(root: &Path) -> GitWorkspaces {
     GitWorkspaces::new(root, &[of("PATH"), ("HOME".to_owned(), "/nonexistent".to_owned())])
 }
 
+#[expect(clippy::disallowed_methods, reason = "it stands for whoever works in the repository")]
 pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
     let done = Command::new("git").args(args).current_dir(dir).output().unwrap();
     assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));

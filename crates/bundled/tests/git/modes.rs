@@ -86,7 +86,7 @@ async fn what_nobody_committed_or_pushed_is_never_removed() {
     let told = site.release(1, true).await.unwrap();
     assert!(told.contains("1 file(s) that are not committed"), "{told}");
     let unpushed = site.acquire(2, 2, "fresh").await;
-    site.commit(Path::new(&unpushed.dir), "mine");
+    Site::commit(Path::new(&unpushed.dir), "mine");
     let told = site.release(2, true).await.unwrap();
     assert!(told.contains("1 commit(s) that no branch and no remote has"), "{told}");
     let run = ExecutionId::from_number(2);
@@ -107,7 +107,7 @@ async fn worktree_is_the_works_and_later_turns_go_on_in_it() {
     let branch = first.reference.clone().unwrap();
     assert!(branch.starts_with("agent/") && first.summary.contains("new at origin/main"), "{first:?}");
     let dir = Path::new(&first.dir);
-    site.commit(dir, "mine");
+    Site::commit(dir, "mine");
     fs::write(dir.join("notes"), "x").unwrap();
     let busy = site.try_acquire(2, 7, "worktree").await;
     assert_eq!(busy, Err(AcquireError::Busy { by: ExecutionId::from_number(1) }));

@@ -46,6 +46,12 @@ fn sharer_is_another_run_in_the_same_main_checkout() {
     assert_eq!(with(elsewhere), None);
 }
 
+#[track_caller]
+fn stays(checkout: &Checkout, word: &str) {
+    let Forward::Stay(why) = forward(checkout) else { panic!("{checkout:?}") };
+    assert!(why.contains(word), "{why}");
+}
+
 #[test]
 fn forward_goes_only_where_nothing_is_in_the_way() {
     let main =
@@ -55,17 +61,12 @@ fn forward_goes_only_where_nothing_is_in_the_way() {
         forward(&Checkout { behind: 0, dirty: true, shared: true, ..main.clone() }),
         Forward::UpToDate
     );
-    #[track_caller]
-    fn stays(checkout: Checkout, word: &str) {
-        let Forward::Stay(why) = forward(&checkout) else { panic!("{checkout:?}") };
-        assert!(why.contains(word), "{why}");
-    }
-    stays(Checkout { shared: true, ..main.clone() }, "another execution is using the checkout");
-    stays(Checkout { dirty: true, ..main.clone() }, "not committed");
-    stays(Checkout { ahead: 1, ..main.clone() }, "1 commit(s) that the remote has not");
-    stays(Checkout { branch: Some("topic".into()), ..main.clone() }, "on branch topic");
-    stays(Checkout { branch: None, ..main.clone() }, "no branch");
-    stays(Checkout { not_fetched: Some("no route".into()), behind: 0, ..main }, "no route");
+    stays(&Checkout { shared: true, ..main.clone() }, "another execution is using the checkout");
+    stays(&Checkout { dirty: true, ..main.clone() }, "not committed");
+    stays(&Checkout { ahead: 1, ..main.clone() }, "1 commit(s) that the remote has not");
+    stays(&Checkout { branch: Some("topic".into()), ..main.clone() }, "on branch topic");
+    stays(&Checkout { branch: None, ..main.clone() }, "no branch");
+    stays(&Checkout { not_fetched: Some("no route".into()), behind: 0, ..main }, "no route");
 }
 
 #[test]
