@@ -34,6 +34,7 @@ mod trespass;
 mod two_daemons;
 mod wake_crash;
 mod wake_race;
+mod workspace;
 
 use std::env;
 use std::fs;
@@ -100,6 +101,7 @@ const DRILLS: &[Drill] = &[
     Drill::new("adopt", 6, adopt::run),
     Drill::new("finished-unrecorded", 15, finished_unrecorded::run),
     Drill::new("hung-tree", 4, hung_tree::run),
+    Drill::new("workspace", 2, workspace::run),
     Drill::new("start-record", 60, start_record::run),
     Drill::new("poison", 1, poison::run),
     Drill::new("samples", 1, samples::run).needs(Component::Npm),

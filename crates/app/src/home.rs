@@ -164,6 +164,11 @@ impl Home {
         self.root.join("runs")
     }
 
+    /// Where providers keep the workspaces of runs.
+    pub(crate) fn workspaces(&self) -> PathBuf {
+        self.root.join("workspaces")
+    }
+
     /// The daemon's own logs.
     pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")

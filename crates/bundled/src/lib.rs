@@ -9,6 +9,7 @@ pub mod manual;
 pub mod webhook;
 pub mod github;
 pub mod shell;
+pub mod git;
 
 mod signature;
 

@@ -190,9 +190,6 @@ impl ShellExecutor {
                 reason: format!("the binding's configuration is not valid: {reason}"),
             }
         })?;
-        if request.resource.is_some() {
-            return Err(RunError::Failed { code: SPAWN_FAILED, reason: NO_RESOURCE.to_owned() });
-        }
         let epoch = request.epoch;
         let mut segment = Segment {
             execution: request.execution,
@@ -251,13 +248,14 @@ fn plan(
     directory: &SegmentDirectory,
     mark: String,
 ) -> Result<Plan, RunError> {
-    if config.dir.as_ref().is_some_and(|dir| !dir.is_dir()) {
-        return Err(RunError::Failed {
-            code: SPAWN_FAILED,
-            reason: "the directory that the binding's `dir` names does not exist".to_owned(),
-        });
+    let workspace = request.workspace.as_ref().map(|workspace| PathBuf::from(&workspace.dir));
+    let named = workspace.as_ref().or(config.dir.as_ref());
+    if named.is_some_and(|dir| !dir.is_dir()) {
+        let whose = if workspace.is_some() { "of its workspace" } else { "that the binding's `dir` names" };
+        let reason = format!("the directory {whose} does not exist");
+        return Err(RunError::Failed { code: SPAWN_FAILED, reason });
     }
-    let dir = config.dir.clone().unwrap_or_else(|| directory.work());
+    let dir = named.cloned().unwrap_or_else(|| directory.work());
     Ok(Plan {
         hold_ms: milliseconds(hold_time_max),
         timeout_ms: config.timeout.map(milliseconds),
@@ -276,8 +274,8 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Why a binding's `resource` is refused.
-const NO_RESOURCE: &str = "the shell executor takes no resource; name a directory with `dir` instead";
+/// Why a binding's `dir` is refused beside a `resource`.
+const TWO_DIRECTORIES: &str = "the binding's `resource` says where the command runs; give one of them";
 
 fn spawn_failed(what: &str, error: &io::Error) -> RunError {
     if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
@@ -307,12 +305,17 @@ impl Executor for ShellExecutor {
 
     fn validate(&self, config: &Value, resource: Option<&Value>) -> Result<String, Vec<ConfigProblem>> {
         let parsed = Config::parse(config);
-        if resource.is_none() {
-            return parsed.map(|config| config.describe());
+        let mut problems = Vec::new();
+        if resource.is_some() && config.get("dir").is_some() {
+            problems.push(ConfigProblem::at("dir", TWO_DIRECTORIES));
         }
-        let mut problems = parsed.err().unwrap_or_default();
-        problems.push(ConfigProblem::at("", NO_RESOURCE));
-        Err(problems)
+        match parsed {
+            Ok(config) if problems.is_empty() => Ok(config.describe()),
+            parsed => {
+                problems.extend(parsed.err().unwrap_or_default());
+                Err(problems)
+            }
+        }
     }
 
     fn run<'a>(

@@ -19,14 +19,25 @@ mod shell {
     mod reserve;
 }
 
+#[cfg(test)]
+mod git {
+    //! The git provider of workspaces, on real repositories.
+    mod fixture;
+
+    mod modes;
+    mod crash;
+}
+
 /// A file that no `mod` names would never be compiled, and its tests would seem to pass.
 #[test]
 fn every_file_is_a_module() {
     let source = include_str!("runner.rs");
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shell");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let module = name.strip_suffix(".rs").unwrap();
-        assert!(source.contains(&format!("mod {module};")), "{name} is not a module of the runner");
+    for folder in ["shell", "git"] {
+        let folder = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).join(folder);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let module = name.strip_suffix(".rs").unwrap();
+            assert!(source.contains(&format!("mod {module};")), "{name} is not a module of the runner");
+        }
     }
 }

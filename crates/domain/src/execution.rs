@@ -17,6 +17,7 @@ use crate::retention::Content;
 use crate::text::{BindingName, CredentialName, ExecutorName, ScopeName};
 use crate::time::Timestamp;
 use crate::toolbelt::{Declared, Toolbelt};
+use crate::workspace::Workspace;
 
 /// Where an Execution is in its life. Terminal states have no way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -226,6 +227,8 @@ pub struct Execution {
     pub interrupted_by: Option<EventId>,
     /// What its process has to make calls with, and has said by them.
     pub toolbelt: Toolbelt,
+    /// The directory that was made ready for it, once it has begun in it.
+    pub workspace: Option<Arc<Workspace>>,
     /// What has become of what it was given and left behind.
     pub content: Content,
 }
@@ -291,6 +294,13 @@ impl Execution {
         self.deadline_at = Some(self.deadline_at.unwrap_or(now.after(self.remaining(now))));
         self.lease = Some(Lease::taken(grant.owner, now));
         Ok(self)
+    }
+
+    /// Says where it works, with the pin that lets it begin.
+    #[must_use]
+    pub fn placed(mut self, workspace: Option<Arc<Workspace>>) -> Self {
+        self.workspace = workspace;
+        self
     }
 
     /// What is left of its time at `now`: all that earlier turns left, until its own is running.

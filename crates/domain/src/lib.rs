@@ -38,6 +38,7 @@ pub mod recurrence;
 pub mod wait;
 pub mod alias;
 pub mod toolbelt;
+pub mod workspace;
 pub mod replay;
 pub mod feed;
 pub mod session;

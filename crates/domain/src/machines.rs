@@ -87,6 +87,7 @@ pub(crate) fn execution() -> Execution {
         unstopped: false,
         interrupted_by: None,
         toolbelt: Toolbelt::default(),
+        workspace: None,
     }
 }
 

@@ -5,6 +5,7 @@
 //! replaced long ago.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use thiserror::Error;
 
 use crate::{
     Attempt, BoxFuture, ConfigProblem, Controls, Epoch, EventId, ExecutionId, ExecutorName, InputView,
-    ScopeName, Secret, TurnResult, WorkId, WorkKind,
+    ScopeName, Secret, TurnResult, WorkId, WorkKind, WorkspaceFacts,
 };
 
 /// What an executor can do, as a matter of fact.
@@ -151,8 +152,8 @@ pub struct RunRequest {
     pub inputs: Vec<InputView>,
     /// The binding's own configuration.
     pub config: Value,
-    /// The workspace it needs.
-    pub resource: Option<Value>,
+    /// The directory that was made ready for it, where its binding needs one.
+    pub workspace: Option<Arc<WorkspaceFacts>>,
     /// Secrets for its environment: the variable and the value.
     pub secrets: Vec<(String, Secret)>,
     /// How long it may take. The runtime stops it after that.

@@ -23,6 +23,7 @@ pub use domain::text::{
 pub use domain::time::Timestamp;
 pub use domain::wait::{Registration, TERMS_MAX as WAIT_TERMS_MAX, TIMEOUT_MAX as WAIT_TIMEOUT_MAX};
 pub use domain::work::Lifecycle;
+pub use domain::workspace::{Ended as WorkspaceEnded, Workspace as WorkspaceFacts};
 
 pub mod view;
 pub mod secret;
@@ -32,6 +33,7 @@ pub mod ingress;
 pub mod executor;
 pub mod gate;
 pub mod recurrence;
+pub mod workspace;
 
 pub use executor::{
     AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, Notice, PinError, Recovery,
@@ -46,6 +48,7 @@ pub use recurrence::{
 };
 pub use secret::{Secret, SecretError, Secrets};
 pub use view::{EventView, InputView, ScopeView, WorkView};
+pub use workspace::{AcquireError, KeptState, KeptWorkspace, Resource, WorkspaceProvider, WorkspaceRequest};
 
 /// A future in a box, so that a trait of async methods can be an object.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

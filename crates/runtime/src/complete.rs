@@ -120,6 +120,9 @@ impl Stage for Complete {
         };
         // A page at a time, or those that cannot be settled would keep the others from being looked at.
         let full = waiting.len() == BATCH as usize;
+        let uses = self.runtime.uses();
+        let leaves = waiting.iter().any(|execution| execution.workspace.is_some());
+        let leaves = self.kept.iter().fold(leaves, |leaves, report| uses.take(report.execution) || leaves);
         let next = if full { waiting.last().map(|execution| execution.id) } else { None };
         if waiting.is_empty() && after.is_none() {
             self.may_wait = false;
@@ -138,6 +141,9 @@ impl Stage for Complete {
             if report.recovered.is_some() {
                 self.runtime.inherited().counted(report.execution);
             }
+        }
+        if leaves {
+            self.runtime.hints().workspace.notify_one();
         }
         self.may_wait |= done.recorded > 0;
         let had_reports = !self.kept.is_empty();

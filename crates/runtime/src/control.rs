@@ -94,6 +94,8 @@ impl Runtime {
         // A budget may have been crossed.
         self.hints().route.notify_one();
         self.hints().retain.notify_one();
+        self.uses().work_ended();
+        self.hints().workspace.notify_one();
         self.hints().committed();
         Ok(Cancelled { execution: cancelled })
     }
@@ -451,6 +453,7 @@ async fn stop(runtime: &Runtime, execution: &Execution) -> bool {
                 runtime.hints().schedule.notify_one();
                 runtime.hints().committed();
             }
+            runtime.hints().workspace.notify_one();
             if let Err(error) = &marked {
                 tracing::warn!(execution = %id, error = %Chain(error), "a stop could not be recorded");
             }

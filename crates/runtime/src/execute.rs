@@ -26,6 +26,7 @@ use crate::control::STOP_AGAIN;
 use crate::node::Runtime;
 use crate::stage::{self, BATCH, Chain, Progress, Stage, StageError};
 use crate::toolbelt;
+use crate::workspace;
 
 pub(crate) mod pin;
 pub(crate) mod renew;
@@ -204,10 +205,15 @@ async fn launch(runtime: Runtime, claim: Claimed, given: Option<Given>) {
             Err(error) => return give_up(&runtime, &execution, grant, &error),
         },
     };
+    let workspace = match workspace::acquire(&runtime, &execution, &equipment).await {
+        Ok(workspace) => workspace,
+        Err(result) => return runtime.report(execution.id, grant, result),
+    };
     let remaining = execution.remaining(runtime.store().now());
     let (token, digest) = toolbelt::new_token(&runtime, &execution).unzip();
-    let request = RunRequest { token, ..request::build(&execution, kind, given, &equipment) };
-    let host = pin::Host { runtime: runtime.clone(), execution: execution.id, grant, digest };
+    let request = request::build(&execution, kind, given, &equipment);
+    let request = RunRequest { token, workspace: workspace.clone(), ..request };
+    let host = pin::Host { runtime: runtime.clone(), execution: execution.id, grant, workspace, digest };
     let run = match execution.turn.resumed_by {
         None => equipment.executor.run(request, &host),
         Some(woken_by) => {

@@ -29,6 +29,8 @@ pub struct Hints {
     pub recover: Notify,
     /// A run ended, or less is to be kept.
     pub retain: Notify,
+    /// A run ended that has a workspace, or a Work that one is kept for.
+    pub workspace: Notify,
     /// Something ended that may still run.
     pub stop: Notify,
     /// Something was committed: for streams over the change feed.

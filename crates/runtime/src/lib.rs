@@ -28,6 +28,7 @@ pub mod recur;
 pub mod alias;
 pub mod recover;
 pub mod retain;
+pub mod workspace;
 pub mod control;
 pub mod order;
 pub mod pause;

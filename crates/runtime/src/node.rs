@@ -33,6 +33,7 @@ use crate::schedule::Schedule;
 use crate::stage;
 use crate::toolbelt::TokenSource;
 use crate::wake::{self, Wake};
+use crate::workspace::{Uses, Workspaces};
 
 /// How the runtime is to run.
 #[derive(Clone)]
@@ -63,6 +64,7 @@ struct Inner {
     hints: Arc<Hints>,
     held: Held,
     inherited: Inherited,
+    uses: Uses,
     own: Own,
     metrics: Metrics,
     tasks: TaskTracker,
@@ -98,6 +100,8 @@ pub struct Stages {
     pub recover: Recover,
     /// From runs that ended to content that is released.
     pub retain: Retain,
+    /// From runs that ended to workspaces that are given back.
+    pub workspace: Workspaces,
 }
 
 impl Runtime {
@@ -113,6 +117,7 @@ impl Runtime {
             hints: Arc::default(),
             held: Held::default(),
             inherited: Inherited::default(),
+            uses: Uses::default(),
             own: Own::default(),
             metrics: Metrics::default(),
             tasks: TaskTracker::new(),
@@ -131,6 +136,7 @@ impl Runtime {
             alias: Alias::new(runtime.clone()),
             recover: Recover::new(runtime.clone()),
             retain: Retain::new(runtime.clone()),
+            workspace: Workspaces::new(runtime.clone()),
         };
         (runtime, stages)
     }
@@ -156,8 +162,19 @@ impl Runtime {
 
     /// Lets the stages run until [`Self::shutdown`].
     pub fn start(&self, stages: Stages) {
-        let Stages { route, schedule, execute, dispatch, complete, wake, recur, alias, recover, retain } =
-            stages;
+        let Stages {
+            route,
+            schedule,
+            execute,
+            dispatch,
+            complete,
+            wake,
+            recur,
+            alias,
+            recover,
+            retain,
+            workspace,
+        } = stages;
         self.run(route, |hints| &hints.route);
         self.run(schedule, |hints| &hints.schedule);
         self.run(execute, |hints| &hints.execute);
@@ -168,6 +185,7 @@ impl Runtime {
         self.run(alias, |hints| &hints.alias);
         self.run(recover, |hints| &hints.recover);
         self.run(retain, |hints| &hints.retain);
+        self.run(workspace, |hints| &hints.workspace);
         self.spawn(own::run(self.clone(), self.0.end.clone()));
         self.spawn(renew::run(self.clone(), self.0.end.clone()));
         self.spawn(control::stop_loop(self.clone(), self.0.options.look_again, self.0.end.clone()));
@@ -262,6 +280,10 @@ impl Runtime {
 
     pub(crate) fn inherited(&self) -> &Inherited {
         &self.0.inherited
+    }
+
+    pub(crate) fn uses(&self) -> &Uses {
+        &self.0.uses
     }
 
     pub(crate) fn own(&self) -> &Own {

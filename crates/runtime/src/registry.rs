@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use domain::scope::SecretRef;
 use domain::text::{ExecutorName, HandlerName, WorkKind};
-use extension::{BoxFuture, Executor, Handler, Recurrence, Secret, SecretError, StartGate, TriggerChoice};
+use extension::{
+    BoxFuture, Executor, Handler, Recurrence, Secret, SecretError, StartGate, TriggerChoice,
+    WorkspaceProvider,
+};
 
 /// Handlers that come and go with the configuration, such as those of other processes.
 pub trait HandlerSource: fmt::Debug + Send + Sync {
@@ -23,6 +26,7 @@ pub struct Registry {
     gates: Vec<Arc<dyn StartGate>>,
     recurrences: Vec<Arc<dyn Recurrence>>,
     choices: BTreeMap<WorkKind, Arc<dyn TriggerChoice>>,
+    workspaces: Vec<Arc<dyn WorkspaceProvider>>,
 }
 
 impl Registry {
@@ -38,6 +42,7 @@ impl Registry {
             gates: Vec::new(),
             recurrences: Vec::new(),
             choices: BTreeMap::new(),
+            workspaces: Vec::new(),
         }
     }
 
@@ -82,6 +87,26 @@ impl Registry {
     /// Who chooses the triggers of Works of a kind; nobody, where the first input is the trigger.
     pub fn choice(&self, kind: &WorkKind) -> Option<&Arc<dyn TriggerChoice>> {
         self.choices.get(kind)
+    }
+
+    /// The same with providers of workspaces.
+    #[must_use]
+    pub fn with_workspaces(
+        mut self,
+        workspaces: impl IntoIterator<Item = Arc<dyn WorkspaceProvider>>,
+    ) -> Self {
+        self.workspaces.extend(workspaces);
+        self
+    }
+
+    /// Every provider of workspaces.
+    pub fn workspaces(&self) -> &[Arc<dyn WorkspaceProvider>] {
+        &self.workspaces
+    }
+
+    /// The provider of workspaces of that name.
+    pub fn workspace(&self, name: &str) -> Option<&Arc<dyn WorkspaceProvider>> {
+        self.workspaces.iter().find(|provider| provider.name() == name)
     }
 
     /// Every start gate.

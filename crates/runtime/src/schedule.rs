@@ -322,6 +322,7 @@ impl Step<'_> {
             unstopped: false,
             interrupted_by: None,
             toolbelt: Toolbelt::default(),
+            workspace: None,
             content: Content::Kept,
         };
         tx.insert_execution(&claimed)?;

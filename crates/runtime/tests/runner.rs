@@ -48,4 +48,5 @@ mod runner {
     mod retry;
     mod route;
     mod specification;
+    mod workspace;
 }

@@ -80,6 +80,9 @@ pub(crate) async fn one(daemon: &Daemon, text: &str) -> Result<RunBody, Failure>
 /// # Errors
 /// What reading the store answers.
 async fn directory(daemon: &Daemon, run: &Execution) -> Result<Option<String>, Failure> {
+    if let Some(workspace) = &run.workspace {
+        return Ok(Some(workspace.dir.clone()));
+    }
     let generations = daemon.runtime().generations();
     let binding = generations.binding(daemon.store(), run.generation, &run.scope, &run.binding).await?;
     let executor = daemon.runtime().registry().executor(&run.executor);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use domain::scope::{Binding, EffectiveScope, Entry};
 use domain::text::ScopeName;
-use extension::{IngressEntry, Recurrences};
+use extension::{IngressEntry, Recurrences, Resource};
 use runtime::ActiveGeneration;
 use runtime::generation::{ActiveRoute, ActiveScope};
 use serde::Serialize;
@@ -165,12 +165,24 @@ impl<'d> Described<'d> {
         })
     }
 
+    /// Where a binding's runs work, in one phrase; none where it asks for no workspace.
+    fn place(&self, binding: &Binding) -> Option<String> {
+        let resource = Resource::read(binding.resource.as_ref()?)?;
+        let providers = self.daemon.extensions().workspaces();
+        let provider = providers.iter().find(|known| known.name() == resource.provider)?;
+        provider.validate(resource.config).ok()
+    }
+
     fn binding(&self, scope: &EffectiveScope, binding: &Binding) -> BindingBody {
         let executors = self.daemon.extensions().executors();
         let executor = executors.iter().find(|known| known.name() == binding.executor);
         let does = executor.and_then(|known| known.validate(&binding.config, binding.resource.as_ref()).ok());
         // It was valid when it was applied; the executor has become stricter since.
         let does = does.unwrap_or_else(|| "is not understood by its executor".to_owned());
+        let does = match self.place(binding) {
+            None => does,
+            Some(place) => format!("{does} {place}"),
+        };
         let written = self.declared(&binding.declared_in).and_then(|declaring| {
             declaring.bindings.iter().find(|written| written.name == binding.name.as_str())
         });

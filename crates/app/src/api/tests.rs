@@ -22,6 +22,7 @@ use crate::daemon::outside::Outside;
 use crate::daemon::{Options, Running, start};
 use crate::home::Home;
 
+pub(crate) mod places;
 mod budgets;
 mod cloudevents;
 mod config;
@@ -237,6 +238,7 @@ fn options(directory: &Path) -> (Options, Arc<Fake>) {
             executors: vec![Arc::clone(&fake) as Arc<dyn Executor>],
             ingresses: bundled::ingresses(),
             recurrences: extensions::recurrences(),
+            workspaces: vec![Arc::new(places::Places)],
             outside: Outside::new("/nonexistent/open-conduit".into()),
         },
         environment: vec![variable("HOOK_SECRET", HOOK_SECRET), variable("JOB_SECRET", JOB_SECRET)],

@@ -7,6 +7,7 @@ use domain::replay::is_replay;
 use domain::route::Checkpoint;
 use domain::time::Timestamp;
 use domain::work::{Queue, Work};
+use domain::workspace::Workspace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -359,6 +360,10 @@ pub(crate) struct RunBody {
     pub(crate) trigger: TriggerBody,
     pub(crate) binding: String,
     pub(crate) executor: String,
+    /// The directory that was made ready for it, where its binding asks for a workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<WorkspaceSchema>")]
+    pub(crate) workspace: Option<Workspace>,
     /// The directory that it works in, when it is asked for alone and its executor gives it one.
     #[serde(default)]
     pub(crate) directory: Option<String>,
@@ -435,6 +440,7 @@ impl RunBody {
             },
             binding: execution.binding.to_string(),
             executor: execution.executor.to_string(),
+            workspace: execution.workspace.as_deref().cloned(),
             directory: None,
             generation: execution.generation.number(),
             timeout_seconds: execution.timeout.as_secs(),
@@ -572,6 +578,22 @@ struct UsageSchema {
 }
 
 /// The shape of a row of `artifacts`, for the document that describes the interface.
+#[derive(JsonSchema)]
+#[schemars(rename = "Workspace")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct WorkspaceSchema {
+    /// The provider: `git`.
+    kind: String,
+    /// The branch or commit that it stands on.
+    r#ref: Option<String>,
+    /// The directory.
+    dir: String,
+    /// One line: what it is, and how far behind and why.
+    summary: String,
+    /// What the provider adds.
+    data: Option<Value>,
+}
+
 #[derive(JsonSchema)]
 #[schemars(rename = "Artifact")]
 #[expect(dead_code, reason = "only its schema is used")]

@@ -112,7 +112,7 @@ impl Lowering {
             name: name?,
             executor: executor?,
             config: or_empty(binding.config.as_ref()),
-            resource: binding.resource.clone(),
+            resource: binding.resource.as_ref().map(model::Resource::to_value),
             timeout_seconds: binding.timeout_seconds,
             inactivity_seconds: binding.inactivity_seconds,
             retry: binding.retry.as_ref().and_then(|retry| self.retry(path, retry)),

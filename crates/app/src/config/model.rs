@@ -221,6 +221,25 @@ impl Ceilings {
     }
 }
 
+/// Who makes the directory ready that a run works in.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Resource {
+    /// The provider: `git`.
+    pub(crate) provider: String,
+    /// The provider's own configuration. For `git` it is a table with `checkout`, `mode` (`shared`, `fresh` or
+    /// `worktree`), `remote`, `branch` and `retain_failed_seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) config: Option<Value>,
+}
+
+impl Resource {
+    /// As an extension sees it.
+    pub(crate) fn to_value(&self) -> Value {
+        serde_json::to_value(self).expect("a text and a value become JSON")
+    }
+}
+
 /// What can be run. With `disabled = true` and nothing but a name it takes an inherited binding away.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -236,9 +255,9 @@ pub(crate) struct Binding {
     /// The executor's own configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) config: Option<Value>,
-    /// The workspace it needs.
+    /// The workspace its runs need, made ready before each starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) resource: Option<Value>,
+    pub(crate) resource: Option<Resource>,
     /// The longest an attempt may be active, in seconds; the scope's setting by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::TIMEOUT_SECONDS_MAX))]

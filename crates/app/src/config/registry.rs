@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::text::{EntryName, ScopeName, SourceName};
-use extension::{ConfigProblem, Executor, Handler, Ingress, IngressEntry, Recurrence};
+use extension::{ConfigProblem, Executor, Handler, Ingress, IngressEntry, Recurrence, WorkspaceProvider};
 
 use super::model::{self, Model, or_empty};
 use super::outside;
@@ -23,6 +23,8 @@ pub(crate) trait Registered {
     fn ingresses(&self) -> &[Arc<dyn Ingress>];
     /// Every kind of entry whose parts recur.
     fn recurrences(&self) -> &[Arc<dyn Recurrence>];
+    /// Every provider of workspaces.
+    fn workspaces(&self) -> &[Arc<dyn WorkspaceProvider>];
 }
 
 /// The namespace that each entry delivers in.
@@ -101,13 +103,29 @@ impl Checking<'_> {
     }
 
     fn binding(&mut self, path: &str, binding: &model::Binding) {
+        if let Some(resource) = &binding.resource {
+            self.resource(&format!("{path}.resource"), resource);
+        }
         let Some(name) = &binding.executor else { return };
         let executors = self.registry.executors();
         let Some(executor) = executors.iter().find(|known| known.name().as_str() == name) else {
             let names: Vec<String> = executors.iter().map(|known| known.name().to_string()).collect();
             return self.unknown(format!("{path}.executor"), "unknown_executor", "executor", name, &names);
         };
-        if let Err(found) = executor.validate(&or_empty(binding.config.as_ref()), binding.resource.as_ref()) {
+        let resource = binding.resource.as_ref().map(model::Resource::to_value);
+        if let Err(found) = executor.validate(&or_empty(binding.config.as_ref()), resource.as_ref()) {
+            self.problems.extend(below(&format!("{path}.config"), found));
+        }
+    }
+
+    fn resource(&mut self, path: &str, resource: &model::Resource) {
+        let providers = self.registry.workspaces();
+        let Some(provider) = providers.iter().find(|known| known.name() == resource.provider) else {
+            let names: Vec<String> = providers.iter().map(|known| known.name().to_owned()).collect();
+            let (at, what) = (format!("{path}.provider"), "provider of workspaces");
+            return self.unknown(at, "unknown_provider", what, &resource.provider, &names);
+        };
+        if let Err(found) = provider.validate(&or_empty(resource.config.as_ref())) {
             self.problems.extend(below(&format!("{path}.config"), found));
         }
     }

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bundled::git::GitWorkspaces;
 use bundled::shell::{ShellExecutor, ShellOptions};
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, EventType, ExecutionId, Executor,
     ExecutorName, Handler, HandlerError, HandlerName, HttpDelivery, Ingress, IngressDelivery, IngressEntry,
     IngressRefusal, Log, LogRequest, Match, PreparedIngress, PreparedRoute, Recovery, Recurrence, RouteInput,
-    RunError, RunRequest, Secrets, Segment, SourceName, Stopped, TurnResult,
+    RunError, RunRequest, Secrets, Segment, SourceName, Stopped, TurnResult, WorkspaceProvider,
 };
 use serde_json::Value;
 
@@ -20,6 +21,7 @@ pub(super) struct Sample {
     handlers: Vec<Arc<dyn Handler>>,
     executors: Vec<Arc<dyn Executor>>,
     ingresses: Vec<Arc<dyn Ingress>>,
+    workspaces: Vec<Arc<dyn WorkspaceProvider>>,
     _runs: tempfile::TempDir,
 }
 
@@ -34,7 +36,10 @@ impl Sample {
         handlers.push(Arc::new(Anything));
         let mut ingresses = bundled::ingresses();
         ingresses.push(Arc::new(Anything));
-        Self { handlers, executors: vec![Arc::new(shell), Arc::new(Plain)], ingresses, _runs: runs }
+        let workspaces: Vec<Arc<dyn WorkspaceProvider>> =
+            vec![Arc::new(GitWorkspaces::new(runs.path(), &[]))];
+        let executors: Vec<Arc<dyn Executor>> = vec![Arc::new(shell), Arc::new(Plain)];
+        Self { handlers, executors, ingresses, workspaces, _runs: runs }
     }
 }
 
@@ -53,6 +58,10 @@ impl Registered for Sample {
 
     fn recurrences(&self) -> &[Arc<dyn Recurrence>] {
         &[]
+    }
+
+    fn workspaces(&self) -> &[Arc<dyn WorkspaceProvider>] {
+        &self.workspaces
     }
 }
 

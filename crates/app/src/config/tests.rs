@@ -108,16 +108,44 @@ const SCHEDULE: &str = r#"{
 
 #[test]
 fn schedule_entries_and_routes_load_as_they_are_written() {
-    // The shell has no workspace of its own making, so that part is asked of keys and types alone.
     let (model, _lines) = read(SCHEDULE, Format::Json).unwrap();
     assert_eq!(model.scopes[0].extensions[0].config.as_ref().unwrap()["jobs"][6], json!({"name": "asked"}));
-    assert!(model.scopes[0].bindings[0].resource.is_some());
-    let mut without = model;
-    without.scopes[0].bindings[0].resource = None;
-    let loaded = load_model(without, &Sample::new()).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let loaded = load_model(model, &Sample::new()).unwrap_or_else(|problems| panic!("{problems:#?}"));
     let eng = &loaded.scopes[&ScopeName::known("eng")];
+    let resource = eng.bindings.values().next().unwrap().resource.as_ref().unwrap();
+    assert_eq!(resource["config"]["mode"], json!("fresh"));
     assert_eq!(eng.routes[0].config, json!({"jobs": ["nightly"]}));
     assert_eq!(eng.extensions.values().next().unwrap().secrets.len(), 1);
+}
+
+#[test]
+fn a_resource_is_asked_of_its_provider_with_the_nearest_name() {
+    #[track_caller]
+    fn refuses(resource: &str, path: &str, code: &str, words: &str) {
+        let text = format!(
+            "[[scopes]]\nname = \"a\"\n[[scopes.bindings]]\nname = \"b\"\nexecutor = \"shell\"\n\
+             config = {{ command = \"true\" }}\nresource = {resource}"
+        );
+        let problems = match read(&text, Format::Toml) {
+            Ok((model, _lines)) => load_model(model, &Sample::new()).unwrap_err(),
+            Err(problems) => problems,
+        };
+        let [problem] = problems.as_slice() else { panic!("{problems:#?}") };
+        assert_eq!((problem.path.as_str(), problem.code), (path, code), "{problem:?}");
+        assert!(problem.message.contains(words), "{problem:?}");
+    }
+    let at = "scopes[0].bindings[0].resource";
+    refuses("{ provider = \"gti\" }", &format!("{at}.provider"), "unknown_provider", "`git`");
+    refuses("{ provider = \"git\", confg = {} }", &format!("{at}.confg"), "unknown_key", "`config`");
+    refuses("{ config = {} }", at, "missing_key", "`provider`");
+    let config = |more: &str| format!("{{ provider = \"git\", config = {{ checkout = \"/x\", {more} }} }}");
+    refuses(&config("mode = \"fersh\""), &format!("{at}.config.mode"), "extension_config", "`fresh`");
+    refuses(
+        &config("mode = \"fresh\", retain = 1"),
+        &format!("{at}.config.retain"),
+        "extension_config",
+        "`retain_failed_seconds`",
+    );
 }
 
 #[test]
@@ -395,6 +423,7 @@ fn the_schema_describes_every_key_and_allows_no_other() {
             "Daemon",
             "Entry",
             "Extension",
+            "Resource",
             "Retry",
             "Route",
             "Scope",

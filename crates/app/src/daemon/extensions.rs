@@ -4,8 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bundled::git::GitWorkspaces;
 use bundled::shell::{LauncherBinary, ShellExecutor, ShellOptions, Toolbelt};
-use extension::{Executor, Handler, Ingress, IngressEntry, Recurrence, TriggerChoice};
+use extension::{Executor, Handler, Ingress, IngressEntry, Recurrence, TriggerChoice, WorkspaceProvider};
 use runtime::{HandlerSource, Registry};
 use schedule::recurrence::{NewestDelivery, ScheduleRoutes, Schedules};
 
@@ -25,6 +26,8 @@ pub(crate) struct Extensions {
     pub(crate) ingresses: Vec<Arc<dyn Ingress>>,
     /// Every kind of entry whose parts recur.
     pub(crate) recurrences: Vec<Arc<dyn Recurrence>>,
+    /// Every provider of workspaces.
+    pub(crate) workspaces: Vec<Arc<dyn WorkspaceProvider>>,
     /// Those that run in processes of their own, and go before these.
     pub(crate) outside: Arc<Outside>,
 }
@@ -50,6 +53,7 @@ impl Extensions {
             executors: vec![Arc::new(shell)],
             ingresses: bundled::ingresses(),
             recurrences: recurrences(),
+            workspaces: vec![Arc::new(GitWorkspaces::from_process(&home.workspaces().join("git")))],
             outside,
         })
     }
@@ -62,6 +66,7 @@ impl Extensions {
             .with_source(Arc::clone(&self.outside) as Arc<dyn HandlerSource>)
             .with_recurrences(self.recurrences.iter().cloned())
             .with_choices(choices)
+            .with_workspaces(self.workspaces.iter().cloned())
     }
 
     /// The kind of an entry as it is configured: one that runs outside, else one of ours.
@@ -100,5 +105,9 @@ impl Registered for Extensions {
 
     fn recurrences(&self) -> &[Arc<dyn Recurrence>] {
         &self.recurrences
+    }
+
+    fn workspaces(&self) -> &[Arc<dyn WorkspaceProvider>] {
+        &self.workspaces
     }
 }

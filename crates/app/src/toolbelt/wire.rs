@@ -9,6 +9,7 @@ use domain::text::{BindingName, EventType, WorkKind};
 use domain::time::Timestamp;
 use domain::toolbelt::Progress;
 use domain::wait::Registration;
+use domain::workspace::Workspace;
 use runtime::toolbelt::{Awaited, Birth, Context, Emission, Offered, Request as Call, Watch};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -235,6 +236,9 @@ pub(crate) struct ContextBody {
     retry_of: Option<String>,
     deadline_at: Option<String>,
     now: String,
+    /// The directory that was made ready for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<Workspace>,
     /// Whether the turn waits when it ends well.
     waits: bool,
     progress: Option<Progress>,
@@ -272,6 +276,7 @@ impl From<Context> for ContextBody {
             retry_of: run.retry_of.map(|failed| failed.to_string()),
             deadline_at: run.deadline_at.map(|at| at.to_string()),
             now: context.now.to_string(),
+            workspace: run.workspace.as_deref().cloned(),
             waits: run.toolbelt.declared.wait.is_some(),
             progress: context.progress,
             usage: context.usage.iter().map(amount).collect(),

@@ -87,6 +87,7 @@ pub(crate) fn fields(run: &RunBody, now: Timestamp) -> Vec<Field> {
     ));
     let binding = format!("{} on {}, generation {}", run.binding, run.executor, run.generation);
     fields.push(Field::new("binding", binding));
+    fields.extend(run.workspace.as_ref().map(|it| Field::new("workspace", it.summary.as_str())));
     fields.extend(run.directory.as_deref().map(|path| Field::new("directory", path)));
     times(run, now, &mut fields);
     if !run.usage.is_empty() {
@@ -190,7 +191,26 @@ pub(crate) fn ending(run: &RunBody) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, thousandths};
+    use super::super::sample;
+    use super::{RunBody, Timestamp, bytes, fields, thousandths};
+
+    #[test]
+    fn fields_say_where_a_run_works() {
+        let run = RunBody {
+            workspace: Some(domain::workspace::Workspace {
+                kind: "git".to_owned(),
+                reference: None,
+                dir: "/x".to_owned(),
+                summary: "fresh worktree at origin/main 1a2b3c4".to_owned(),
+                data: serde_json::Value::Null,
+            }),
+            ..sample::run()
+        };
+        let said = fields(&run, Timestamp::EPOCH);
+        let one = said.iter().find(|field| field.name == "workspace").map(|field| field.value.text.as_str());
+        assert_eq!(one, Some("fresh worktree at origin/main 1a2b3c4"));
+        assert!(fields(&sample::run(), Timestamp::EPOCH).iter().all(|field| field.name != "workspace"));
+    }
 
     #[test]
     fn amounts_and_sizes_are_short() {

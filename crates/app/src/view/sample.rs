@@ -96,6 +96,7 @@ pub(super) fn run() -> RunBody {
         },
         binding: "build".to_owned(),
         executor: "shell".to_owned(),
+        workspace: None,
         directory: None,
         generation: 3,
         timeout_seconds: 3600,

@@ -17,7 +17,7 @@ use super::config::{Config, check_variable, is_argument};
 const PASSED_ON: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SHELL"];
 
 /// What the runtime sets itself.
-const RESERVED: [&str; 11] = [
+const RESERVED: [&str; 13] = [
     "OS_INPUT_FILE",
     "OS_OUTPUT_DIR",
     "OS_INBOX_DIR",
@@ -28,6 +28,8 @@ const RESERVED: [&str; 11] = [
     "OS_RETRY_OF",
     "OS_TOKEN_FILE",
     "OS_SOCKET",
+    "OS_WORKSPACE_DIR",
+    "OS_WORKSPACE",
     MARK_VARIABLE,
 ];
 
@@ -91,6 +93,10 @@ pub(super) fn build(
     say("OS_WORK_ID", request.work.to_string());
     say("OS_ATTEMPT", request.attempt.to_string());
     say(MARK_VARIABLE, mark.to_owned());
+    if let Some(workspace) = &request.workspace {
+        say("OS_WORKSPACE_DIR", workspace.dir.clone());
+        say("OS_WORKSPACE", workspace.summary.clone());
+    }
     if let Some(failed) = request.retry_of {
         say("OS_RETRY_OF", failed.to_string());
     }

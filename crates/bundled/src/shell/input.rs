@@ -1,7 +1,7 @@
 //! `input.json`: what a command takes in, as a file, because text of an Event has no business in arguments, in
 //! a shell line or in a path.
 
-use extension::{EventView, InputView, Payload, RunRequest};
+use extension::{EventView, InputView, Payload, RunRequest, WorkspaceFacts};
 use serde::Serialize;
 
 /// The version of the file's form. Keys may be added within it.
@@ -18,6 +18,8 @@ struct Head<'a> {
     trigger: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_of: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<&'a WorkspaceFacts>,
 }
 
 /// The bytes of the file. Bodies are copied as they were accepted: numbers keep their digits, objects their
@@ -32,6 +34,7 @@ pub(super) fn render(request: &RunRequest) -> Vec<u8> {
         scope: request.scope.as_str(),
         trigger: request.trigger.to_string(),
         retry_of: request.retry_of.map(|failed| failed.to_string()),
+        workspace: request.workspace.as_deref(),
     };
     let mut file = open_object(&head);
     file.extend_from_slice(b",\n\"event\":");

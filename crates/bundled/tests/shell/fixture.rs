@@ -162,7 +162,7 @@ pub(crate) fn request(config: Value) -> RunRequest {
         trigger: trigger.event.id,
         inputs: vec![trigger],
         config,
-        resource: None,
+        workspace: None,
         secrets: Vec::new(),
         timeout: Duration::from_hours(1),
         token: None,

@@ -139,15 +139,43 @@ async fn a_directory_that_is_gone_is_said_before_anything_is_started() {
 #[tokio::test]
 async fn what_cannot_be_run_is_refused() {
     let home = Home::new();
-    let problems = home.executor.validate(&json!({"comand": "x"}), Some(&json!({"repo": "x"}))).unwrap_err();
+    let resource = json!({"provider": "git"});
+    let problems = home.executor.validate(&json!({"comand": "x", "dir": "/x"}), Some(&resource)).unwrap_err();
     assert_eq!(problems.len(), 3, "{problems:?}");
+    assert!(problems.iter().any(|problem| problem.path == "dir"), "{problems:?}");
+    assert_eq!(home.executor.validate(&json!({"command": "make"}), Some(&resource)).unwrap(), "runs `make`");
     assert_eq!(home.executor.validate(&json!({"command": "make"}), None).unwrap(), "runs `make`");
     let refused = home.try_run(request(json!({"command": 1})), &Granting::default()).await;
     assert!(matches!(refused, Err(RunError::Failed { code: "spawn_failed", .. })), "{refused:?}");
-    let mut with_resource = request(json!({"command": "true"}));
-    with_resource.resource = Some(json!({"repo": "x"}));
-    let refused = home.try_run(with_resource, &Granting::default()).await;
-    assert!(matches!(refused, Err(RunError::Failed { code: "spawn_failed", .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_command_runs_in_its_workspace_and_is_told_of_it() {
+    let (home, place) = (Home::new(), tempfile::tempdir().unwrap());
+    let dir = place.path().canonicalize().unwrap();
+    let facts = extension::WorkspaceFacts {
+        kind: "git".to_owned(),
+        reference: None,
+        dir: dir.display().to_string(),
+        summary: "fresh worktree at origin/main 1a2b3c4".to_owned(),
+        data: json!(null),
+    };
+    let command = r#"test "$OS_WORKSPACE_DIR" = "$(pwd -P)" && cp "$OS_INPUT_FILE" told && test "$OS_WORKSPACE" = 'fresh worktree at origin/main 1a2b3c4'"#;
+    let mut asked = request(json!({"command": command}));
+    asked.workspace = Some(std::sync::Arc::new(facts.clone()));
+    let result = home.try_run(asked.clone(), &Granting::default()).await.unwrap();
+    assert_eq!(result.outcome, Outcome::Completed, "{result:?}");
+    let told: serde_json::Value = serde_json::from_slice(&fs::read(dir.join("told")).unwrap()).unwrap();
+    assert_eq!(told["workspace"]["summary"], json!(facts.summary));
+    let gone = extension::WorkspaceFacts { dir: dir.join("gone").display().to_string(), ..facts };
+    let lost = extension::RunRequest {
+        workspace: Some(std::sync::Arc::new(gone)),
+        execution: extension::ExecutionId::from_number(99),
+        ..asked
+    };
+    let refused = home.try_run(lost, &Granting::default()).await;
+    let Err(RunError::Failed { code: "spawn_failed", reason }) = refused else { panic!("{refused:?}") };
+    assert!(reason.contains("workspace"), "{reason}");
 }
 
 #[tokio::test]

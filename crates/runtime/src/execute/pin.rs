@@ -1,10 +1,13 @@
 //! Recording what was started, before it may begin.
 
+use std::sync::Arc;
+
 use domain::execution::Handle;
 use domain::id::ExecutionId;
 use domain::lease::{Fenced, Grant};
 use domain::store::{Priority, StoreError};
 use domain::toolbelt::TokenDigest;
+use domain::workspace::Workspace;
 use extension::{AttemptHost, BoxFuture, PinError};
 use thiserror::Error;
 
@@ -16,6 +19,8 @@ pub(crate) struct Host {
     pub(crate) runtime: Runtime,
     pub(crate) execution: ExecutionId,
     pub(crate) grant: Grant,
+    /// Where the attempt works, where its binding asks for a workspace.
+    pub(crate) workspace: Option<Arc<Workspace>>,
     /// What is kept of the token that the attempt was given for this epoch.
     pub(crate) digest: Option<TokenDigest>,
 }
@@ -36,12 +41,14 @@ impl AttemptHost for Host {
         Box::pin(async move {
             let handle = Handle::new(handle).ok_or(PinError::TooLarge)?;
             let (id, grant, digest) = (self.execution, self.grant, self.digest);
+            let workspace = self.workspace.clone();
             let pinned = self
                 .runtime
                 .store()
                 .transact_at(Priority::High, "pin", move |tx| {
                     let read = tx.execution(id)?.ok_or(Fenced::Ended)?;
                     let next = read.clone().pin(grant, handle.clone(), tx.now())?.equip(digest);
+                    let next = next.placed(workspace.clone());
                     Ok::<_, GrantError>(tx.update_execution(&next, &read)?)
                 })
                 .await;

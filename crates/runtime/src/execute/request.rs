@@ -71,7 +71,7 @@ pub(super) fn build(
         trigger: given.trigger,
         inputs: given.inputs,
         config: equipment.binding.config.clone(),
-        resource: equipment.binding.resource.clone(),
+        workspace: None,
         secrets: equipment.secrets.clone(),
         token: None,
         timeout: execution.timeout.saturating_sub(execution.turn.used),

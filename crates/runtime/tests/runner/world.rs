@@ -25,7 +25,7 @@ use domain::work::Work;
 use extension::{
     AttemptHost, BoxFuture, Capabilities, ConfigProblem, Controls, Executor, Handler, Injected, Injection,
     Log, LogRequest, Notice, PinError, Recovery, Recurrence, ResumeRequest, RunError, RunRequest, Secret,
-    SecretError, Segment, StartGate, Stopped, TriggerChoice,
+    SecretError, Segment, StartGate, Stopped, TriggerChoice, WorkspaceFacts,
 };
 use runtime::{
     AcceptError, ApplyError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
@@ -84,6 +84,7 @@ struct DoubleState {
     proofs: BTreeMap<ExecutionId, Vec<EventId>>,
     resumes: bool,
     tokens: Given,
+    workspaces: BTreeMap<ExecutionId, Arc<WorkspaceFacts>>,
     keeps_content: bool,
 }
 
@@ -142,6 +143,15 @@ impl Double {
 
     pub(super) fn never_stop(&self, execution: ExecutionId) {
         self.state.lock().unwrap().never_stop.insert(execution);
+    }
+
+    pub(super) fn stops_again(&self, execution: ExecutionId) {
+        self.state.lock().unwrap().never_stop.remove(&execution);
+    }
+
+    /// The workspace that a run was given.
+    pub(super) fn workspace(&self, execution: ExecutionId) -> Option<Arc<WorkspaceFacts>> {
+        self.state.lock().unwrap().workspaces.get(&execution).cloned()
     }
 
     pub(super) fn hang_at_stops(&self) {
@@ -286,7 +296,11 @@ impl Executor for Double {
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
         Box::pin(async move {
-            self.state.lock().unwrap().tokens.note(request.execution, request.token.as_ref());
+            {
+                let mut state = self.state.lock().unwrap();
+                state.tokens.note(request.execution, request.token.as_ref());
+                state.workspaces.extend(request.workspace.clone().map(|given| (request.execution, given)));
+            }
             self.pinned(host).await?;
             let inputs = request.inputs.iter().map(|input| input.event.id).collect();
             let context = request.inputs.iter().filter(|input| input.is_context).map(|input| input.event.id);

@@ -13,6 +13,7 @@ use domain::time::Timestamp;
 use domain::toolbelt::{Declared, TokenDigest, Toolbelt};
 use domain::wait::Registration;
 use domain::work::Work;
+use domain::workspace::Workspace;
 
 use super::StoreDriver;
 use super::sample::{
@@ -66,6 +67,13 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
                 used: true,
             },
         },
+        workspace: Some(std::sync::Arc::new(Workspace {
+            kind: "git".to_owned(),
+            reference: Some("agent/work-1".to_owned()),
+            dir: "/home/x/workspaces/é".to_owned(),
+            summary: "worktree on branch agent/work-1, reused".to_owned(),
+            data: "a worktree".into(),
+        })),
     }
 }
 

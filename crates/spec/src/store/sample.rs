@@ -238,6 +238,7 @@ pub(super) fn execution(number: i64, work: &Work, trigger: &Event) -> Execution 
         controls: Controls::NONE,
         interrupted_by: None,
         toolbelt: Toolbelt::default(),
+        workspace: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Executions, their leases and their results.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::execution::{Execution, Handle, Turn};
@@ -12,6 +13,7 @@ use domain::store::{ExecutionFilter, ExecutionReads, ExecutionWrites, Outline, S
 use domain::text::{CredentialName, ScopeName};
 use domain::time::Timestamp;
 use domain::toolbelt::{Declared, TokenDigest, Toolbelt};
+use domain::workspace::Workspace;
 
 use super::code;
 use super::list::List;
@@ -27,7 +29,7 @@ macro_rules! select {
             "SELECT id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering, trigger, ",
             "trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle, turn, ",
             "cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, controls, ",
-            "interrupted_by, token, declared, let_through, reports, credential, content FROM execution",
+            "interrupted_by, token, declared, let_through, reports, credential, content, workspace FROM execution",
             $rest
         )
     };
@@ -95,9 +97,9 @@ static INSERT: Sql = Sql::new(
     "INSERT INTO execution (id, work, scope, attempt, state, epoch, lease_owner, lease_until, recovering,
         trigger, trigger_sequence, retry_of, binding, executor, generation, timeout, deadline_at, handle,
         turn, cause, used, resumed_by, session, outcome, claimed_at, started_at, ended_at, unstopped, host,
-        controls, interrupted_by, token, declared, let_through, reports, credential)
+        controls, interrupted_by, token, declared, let_through, reports, credential, workspace)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)
+        $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37)
      ON CONFLICT DO NOTHING",
 );
 static UPDATE: Sql = Sql::new(
@@ -105,7 +107,7 @@ static UPDATE: Sql = Sql::new(
     "execution",
     "UPDATE execution SET state = $3, epoch = $4, lease_owner = $5, lease_until = $6, recovering = $7,
         deadline_at = $8, handle = $9, outcome = $10, started_at = $11, ended_at = $12,
-        unstopped = $13, interrupted_by = $14, token = $15, declared = $16
+        unstopped = $13, interrupted_by = $14, token = $15, declared = $16, workspace = $17
      WHERE id = $1 AND epoch = $2 AND state < 4",
 );
 // The end of a turn in a Wait, and the beginning of the next, which may be on another host.
@@ -184,6 +186,7 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
         },
         credential: None,
         content: Content::Kept,
+        workspace: None,
         outcome: columns.maybe_word(code::outcome_of)?,
         claimed_at: columns.time()?,
         started_at: columns.maybe_time()?,
@@ -197,6 +200,14 @@ fn decode(columns: &mut Columns<'_>) -> Result<Execution, StoreError> {
     execution.turn.reports = columns.int()?;
     execution.credential = columns.maybe_text()?;
     execution.content = columns.word(code::content_of)?;
+    execution.workspace = match columns.maybe_text::<String>()? {
+        None => None,
+        Some(json) => Some(
+            serde_json::from_str(&json)
+                .map(Arc::new)
+                .map_err(|_source| columns.corrupt("a workspace that is not one of ours"))?,
+        ),
+    };
     execution.check();
     Ok(execution)
 }
@@ -224,6 +235,12 @@ fn declared(execution: &Execution) -> Option<String> {
     (!declared.is_empty()).then(json)
 }
 
+/// Where it works, as it is stored.
+fn workspace(execution: &Execution) -> Option<String> {
+    let json = |it: &Arc<Workspace>| serde_json::to_string(&**it).expect("a workspace is plain data");
+    execution.workspace.as_ref().map(json)
+}
+
 fn token(execution: &Execution) -> Option<&[u8]> {
     execution.toolbelt.token.as_ref().map(|digest| &digest.as_bytes()[..])
 }
@@ -244,6 +261,7 @@ fn only_renewed(execution: &Execution, read: &Execution) -> bool {
         && execution.unstopped == read.unstopped
         && execution.interrupted_by == read.interrupted_by
         && execution.toolbelt == read.toolbelt
+        && execution.workspace == read.workspace
 }
 
 /// Executions of this host whose content is on its way out.
@@ -360,7 +378,7 @@ impl ExecutionReads for Transaction<'_> {
 impl ExecutionWrites for Transaction<'_> {
     fn insert_execution(&mut self, execution: &Execution) -> Result<(), StoreError> {
         execution.check();
-        let declared = declared(execution);
+        let (declared, workspace) = (declared(execution), workspace(execution));
         self.db.write(
             &INSERT,
             &[
@@ -400,6 +418,7 @@ impl ExecutionWrites for Transaction<'_> {
                 int(i64::from(execution.turn.let_through)),
                 int(execution.turn.reports),
                 maybe_text(execution.credential.as_ref().map(CredentialName::as_str)),
+                maybe_text(workspace.as_deref()),
             ],
             1,
         )?;
@@ -433,7 +452,7 @@ impl ExecutionWrites for Transaction<'_> {
             ];
             self.db.write(&TURN, &values, 1)?;
         }
-        let declared = declared(execution);
+        let (declared, workspace) = (declared(execution), workspace(execution));
         self.db.write(
             &UPDATE,
             &[
@@ -453,6 +472,7 @@ impl ExecutionWrites for Transaction<'_> {
                 maybe_int(execution.interrupted_by.map(EventId::number)),
                 maybe_blob(token(execution)),
                 maybe_text(declared.as_deref()),
+                maybe_text(workspace.as_deref()),
             ],
             1,
         )?;

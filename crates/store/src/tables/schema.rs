@@ -252,7 +252,7 @@ const FIRST: &[&str] = &[
     "CREATE INDEX input_consumer ON input (consumed_by, work, sequence)",
     // States: pending 0, launching 1, running 2, parked 3, completed 4, handoff 5, waiting 6, failed 7,
     // cancelled 8. Below 4 an Execution is live, and below 3 it runs or is about to. `token` is a digest, and
-    // `declared` is JSON that no query looks into.
+    // `declared` and `workspace` are JSON that no query looks into.
     "CREATE TABLE execution (
         id {int} PRIMARY KEY,
         work {int} NOT NULL,
@@ -291,6 +291,7 @@ const FIRST: &[&str] = &[
         reports {int} NOT NULL DEFAULT 0 CHECK (reports >= 0),
         credential {text},
         content {int} NOT NULL DEFAULT 0 CHECK (content BETWEEN 0 AND 2),
+        workspace {text},
         CHECK ((lease_owner IS NULL) = (lease_until IS NULL)),
         CHECK (state <> 3 OR (lease_until IS NULL AND outcome IS NULL))
     ) {table}",

@@ -339,5 +339,6 @@ fn execution(number: i64, until: Timestamp) -> Execution {
         controls: domain::intent::Controls::NONE,
         interrupted_by: None,
         toolbelt: domain::toolbelt::Toolbelt::default(),
+        workspace: None,
     }
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bundled::git::GitWorkspaces;
 use bundled::shell::{ShellExecutor, ShellOptions};
 use clap::Args;
-use extension::{Executor, Handler, Ingress, Recurrence};
+use extension::{Executor, Handler, Ingress, Recurrence, WorkspaceProvider};
 use serde::Serialize;
 
 use crate::api::wire::ProblemItem;
@@ -124,6 +125,7 @@ struct Bundled {
     executors: Vec<Arc<dyn Executor>>,
     ingresses: Vec<Arc<dyn Ingress>>,
     recurrences: Vec<Arc<dyn Recurrence>>,
+    workspaces: Vec<Arc<dyn WorkspaceProvider>>,
 }
 
 impl Bundled {
@@ -148,6 +150,8 @@ impl Bundled {
             executors: vec![Arc::new(shell)],
             ingresses: bundled::ingresses(),
             recurrences: extensions::recurrences(),
+            // It makes nothing before a run asks for it.
+            workspaces: vec![Arc::new(GitWorkspaces::new(directory, &[]))],
         })
     }
 }
@@ -167,5 +171,9 @@ impl Registered for Bundled {
 
     fn recurrences(&self) -> &[Arc<dyn Recurrence>] {
         &self.recurrences
+    }
+
+    fn workspaces(&self) -> &[Arc<dyn WorkspaceProvider>] {
+        &self.workspaces
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::api::tests::places;
 use crate::api::tests::sessions::Browser;
 use crate::api::tests::{CONFIG, TestDaemon};
 
@@ -48,6 +49,24 @@ fn lacks(text: &str, parts: &[&str]) {
 
 fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
     text.split(before).nth(1).unwrap().split(after).next().unwrap()
+}
+
+#[tokio::test]
+async fn a_run_with_a_workspace_says_where_it_worked() {
+    let placed = "name = \"fake\"\nexecutor = \"fake\"\n";
+    let config = CONFIG.replace(placed, &format!("{placed}resource = {{ provider = \"places\" }}\n"));
+    let daemon = TestDaemon::start_with(&config).await;
+    let browser = Browser::logged_in(&daemon).await;
+    let body = json!({ "scope": "main", "type": "build.finished", "delivery_id": "d-1" });
+    let run = run(&daemon, &body, "completed").await;
+    let facts = json!({ "kind": "places", "ref": "main", "dir": "/srv/place", "summary": places::SUMMARY });
+    assert_eq!(run["workspace"], facts);
+    let alone = daemon.get(&format!("/v1/runs/{}", id(&run))).await.json();
+    assert_eq!((&alone["workspace"], &alone["directory"]), (&facts, &json!("/srv/place")));
+    let page = browser.get(&daemon, &format!("/runs/{}", id(&run))).await.text();
+    has(&page, &["<dt>Workspace</dt><dd>a place, &#60;b&#62;1&#60;/b&#62; commit behind</dd>", "/srv/place"]);
+    let config = browser.get(&daemon, "/config").await.text();
+    has(&config, &["does nothing in a place"]);
 }
 
 #[tokio::test]
