@@ -94,7 +94,7 @@ impl Reference {
     /// Routes one Event; false when it has to wait.
     fn route_one(&mut self, id: EventId) -> Result<bool, Refusal> {
         let routed = self.place(id)?;
-        if routed {
+        if routed && !self.breaks(Fault::DroppedHidesLater) {
             // What comes first for somebody who waits may have stood behind it.
             for work in self.works.iter().map(|work| work.record.id).collect::<Vec<_>>() {
                 self.arbitrate(work);

@@ -91,8 +91,9 @@ impl Reference {
         let inclusive = self.breaks(Fault::WatermarkIsInclusive) && event.sequence == wait.record.after;
         let has_key = |key: &Key| wait.record.keys.contains(key);
         let is_lost = event.checkpoint.as_ref().is_some_and(|checkpoint| match checkpoint.outcome {
+            CheckpointOutcome::Routed => checkpoint.work != Some(wait.record.work),
             // What no route takes is news all the same.
-            CheckpointOutcome::Routed | CheckpointOutcome::Unmatched => false,
+            CheckpointOutcome::Unmatched => false,
             CheckpointOutcome::Dropped | CheckpointOutcome::Terminal | CheckpointOutcome::Quarantined => true,
         });
         let is_own =
