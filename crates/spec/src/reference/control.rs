@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::route::CheckpointOutcome;
-use domain::text::{DeliveryId, EventType, SourceName};
+use domain::text::{DeliveryId, EventType, ScopeName, SourceName};
 
 use super::{Fault, Reference, Refusal, TimerOf, UnderWay};
 use crate::driver::{
@@ -160,6 +160,9 @@ impl Reference {
                 || record.state == AttemptState::Parked
                 || attempt.settling.is_some()
             {
+                if !self.comes_to_hear((execution, event)) {
+                    return;
+                }
                 self.intents[at].state = IntentState::Stale;
                 continue;
             }
@@ -169,11 +172,20 @@ impl Reference {
             match self.intents[at].kind {
                 // Nobody is asked: it loses its authority, and what it had started is stopped.
                 IntentKind::Interrupt => {
+                    if !self.comes_to_send((execution, event)) {
+                        return;
+                    }
                     self.intents[at].attempted = true;
+                    if !self.comes_to_hear((execution, event)) {
+                        return;
+                    }
                     self.intents[at].state = IntentState::Accepted;
                     self.fence(execution, event);
                 }
                 IntentKind::Inject if runs => {
+                    if !self.comes_to_send((execution, event)) {
+                        return;
+                    }
                     self.intents[at].attempted = true;
                     self.under_way.push(UnderWay { execution, event, left });
                     return;
@@ -193,6 +205,10 @@ impl Reference {
     pub(super) fn acknowledge(&mut self, answer: InjectAnswer) {
         while let Some(UnderWay { execution, event, left }) = self.under_way.pop() {
             let at = self.order(execution, event);
+            let hears = answer == InjectAnswer::Ambiguous || self.comes_to_hear((execution, event));
+            if !hears {
+                continue;
+            }
             if self.intents[at].state == IntentState::Pending {
                 self.intents[at].state = match answer {
                     // Nobody knows, so it is presented again.
@@ -213,6 +229,23 @@ impl Reference {
         let work = self.work_mut(id);
         work.record.state = WorkWord::Ready;
         work.queued_at = now;
+    }
+
+    /// Lets a scope start nothing more. What runs goes on, and what arrives is routed.
+    pub(super) fn pause(&mut self, scope: ScopeName) -> Result<Answer, Refusal> {
+        if !self.scopes.contains_key(&scope) {
+            return Err("unknown_scope");
+        }
+        self.paused.insert(scope);
+        Ok(Answer::Done)
+    }
+
+    /// Takes a pause back.
+    pub(super) fn resume(&mut self, scope: &ScopeName) -> Result<Answer, Refusal> {
+        if !self.paused.remove(scope) && !self.scopes.contains_key(scope) {
+            return Err("unknown_scope");
+        }
+        Ok(Answer::Done)
     }
 
     /// Lets a Work go on that an operator had to look at.

@@ -26,7 +26,7 @@ impl Reference {
         if registration.after > self.last_sequence() {
             return Err("watermark_beyond_history");
         }
-        let own = &self.work(self.attempt(execution).record.work).record.keys;
+        let own = self.keys_to(self.attempt(execution).record.work);
         if registration.keys.iter().any(|key| !own.contains(key)) {
             return Err("foreign_key");
         }
@@ -142,6 +142,8 @@ impl Reference {
         let work = self.work_mut(id);
         work.record.state = WorkWord::Ready;
         work.woken_by = Some(winner);
+        // Whatever held it as its timeout was refused, a fact has come first.
+        work.record.held = None;
         work.queued_at = now;
         // What goes on is charged to the winner's chain.
         let said = Delivery {

@@ -236,6 +236,14 @@ impl Node {
                 Ok(_released) => Answer::Done,
                 Err(error) => refused(&error),
             },
+            Command::Pause(scope) => match self.runtime.pause_scope(scope.clone()).await {
+                Ok(_paused) => Answer::Done,
+                Err(error) => Answer::Refused(error.to_string()),
+            },
+            Command::Resume(scope) => match self.runtime.resume_scope(scope.clone()).await {
+                Ok(_resumed) => Answer::Done,
+                Err(error) => Answer::Refused(error.to_string()),
+            },
         }
     }
 
@@ -592,6 +600,8 @@ impl Production {
         self.tokio = one_thread(&self.world.engine);
         self.world.executor.forget();
         self.begin();
+        // The first thing that a daemon does is to stop what nobody is known to have stopped.
+        self.tokio.block_on(self.nodes[0].runtime.stop_unstopped()).unwrap();
     }
 
     fn report(
@@ -691,6 +701,8 @@ impl Production {
             | Command::Present
             | Command::Acknowledge(_)
             | Command::Subscribe(_)
+            | Command::Pause(_)
+            | Command::Resume(_)
             | Command::Release(_) => self.on_one_node(command),
         }
     }
