@@ -168,6 +168,8 @@ struct UnderWay {
     execution: ExecutionId,
     event: EventId,
     left: VecDeque<EventId>,
+    /// Whether its answer is still recorded: not where the turn that was asked ended to wait.
+    heard: bool,
 }
 
 /// What orders Events that go the same way.
@@ -242,9 +244,18 @@ impl Reference {
                 self.launch();
                 Ok(Answer::Done)
             }
-            Command::Report { execution, epoch, end } => self.report(execution, epoch, end),
+            Command::Report { execution, epoch, end } => {
+                let answer = self.report(execution, epoch, end)?;
+                self.settle_waiting();
+                Ok(answer)
+            }
             Command::Renew => Ok(Answer::Attempts(self.renew())),
-            Command::Recover(found) => Ok(Answer::Attempts(self.recover(&found))),
+            Command::Recover(found) => {
+                let recovered = self.recover(&found);
+                // A crash may have left an outcome that waits for nothing any more.
+                self.settle_waiting();
+                Ok(Answer::Attempts(recovered))
+            }
             Command::Advance(by) => {
                 self.now = self.now.after(by);
                 Ok(Answer::Done)

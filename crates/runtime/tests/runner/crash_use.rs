@@ -79,14 +79,19 @@ async fn uses(world: &mut World, crashes: &Crashes) {
     let waits = say(world, crashes, "u-3", "u").await;
     assert_eq!(waits, second, "nothing starts by what is used up");
     world.clock.advance(HELD_FOR);
+    world.runtime.claim_loops().await.unwrap();
     world.runtime.renew().await.unwrap();
     world.run().await;
     let third = newest(world, "u").await.id;
     assert_ne!(third, second, "it clears by itself");
     end(world, third, TurnResult::of(Outcome::Handoff)).await;
+    let fourth = say(world, crashes, "u-4", "u").await;
+    report(world, crashes, fourth, "r-1", 1).await;
+    report(world, crashes, fourth, "r-2", 1).await;
+    end(world, fourth, TurnResult::of(Outcome::Completed)).await;
     settle(world).await;
     let used = ledger(world, Owner::Scope(scope_name()), UNIT, Window::Life).await;
-    assert_eq!(used, Amount::of_thousandths(7000), "each of them happened");
+    assert_eq!(used, Amount::of_thousandths(9000), "each of them happened");
     assert_eq!(world.execution(second).await.content, Content::Released);
 }
 
@@ -104,9 +109,9 @@ async fn every_commit_of_what_a_run_uses_may_be_the_last() {
 
 /// What holds of use and content, wherever a life was interrupted: so much had been reported and answered.
 pub(super) async fn check(reported: i64, world: &World) {
-    let scopes = &world.runtime.generations().active().scopes;
+    let active = world.runtime.generations().active();
     let counts = |scope: &EffectiveScope| scope.budgets.iter().any(|budget| budget.unit.as_str() == UNIT);
-    if !scopes.values().any(|active| counts(&active.scope)) {
+    if !active.scopes.values().any(|active| counts(&active.scope)) {
         return;
     }
     let mut said = 0;

@@ -223,6 +223,32 @@ fn refused_timeout(driver: &mut dyn Driver) {
     assert_eq!(timeout.depth, 0, "an operator's word needs no room in a chain");
     assert_eq!(wait_of(driver, work).state, WaitState::Woken(timeout.id));
     continues(driver, run, timeout.id, false);
+    fact_after_a_refused_timeout(driver);
+}
+
+/// Where a timeout was refused a fact still ends the Wait, and with it what held its Work.
+fn fact_after_a_refused_timeout(driver: &mut dyn Driver) {
+    let root = driver.accept(delivery("another root"));
+    driver.deliver(delivery("deeper").key("deeper").because(root));
+    let (run, work) = (driver.start_one(), driver.owner("deeper"));
+    let after = driver.last();
+    driver.wait(run, Registration { timeout: Some(TIMEOUT), ..on("deeper", after) });
+    driver.advance(TIMEOUT);
+    driver.fire();
+    assert!(driver.work(work).held.is_some());
+    let fact = driver.deliver(delivery("fact").key("deeper"));
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(fact));
+    assert!(driver.work(work).held.is_none(), "what held it is over");
+    continues(driver, run, fact, false);
+
+    driver.deliver(delivery("deepest").key("deepest").because(root));
+    let (run, work) = (driver.start_one(), driver.owner("deepest"));
+    let after = driver.last();
+    driver.wait(run, Registration { timeout: Some(TIMEOUT), ..on("deepest", after) });
+    driver.advance(TIMEOUT);
+    driver.fire();
+    driver.must(Command::Cancel(work));
+    driver.refused(Command::Release(work));
 }
 
 /// Wake and cancellation, in both orders: neither rewrites the other.

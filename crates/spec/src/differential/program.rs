@@ -20,8 +20,8 @@ use domain::work::Lifecycle;
 use super::told::{attempts_in_order, works_in_order};
 use crate::driver::{
     AttemptRecord, AttemptState, BindingText, Capability, Command, Delivery, EligibilityRecord, EventRecord,
-    Found, InjectAnswer, IntentRecord, IntentState, Registration, ScopeText, Snapshot, Subscription, TurnEnd,
-    TurnOutcome, Wish, WorkWord, binding, delivery, key, kind, route, scope,
+    Found, InjectAnswer, IntentKind, IntentRecord, IntentState, Registration, ScopeText, Snapshot,
+    Subscription, TurnEnd, TurnOutcome, Wish, WorkWord, binding, delivery, key, kind, route, scope,
 };
 use crate::reference::plain;
 
@@ -120,10 +120,8 @@ pub(super) struct Step {
 /// What a number stands for, given what is there; none when what it names is not.
 pub(super) fn step(number: u32, seen: &Snapshot) -> Option<Step> {
     let mut draw = draw(number);
-    // An answer that is under way is lost with its process, so it comes in soon or never.
-    let sent = |it: &IntentRecord| it.attempted && it.state == IntentState::Pending;
-    let answers = seen.intents.iter().any(sent) && draw.one_in(3);
-    let choice = if answers { acknowledge } else { draw.pick(&COMMANDS) };
+    let soon = if draw.one_in(3) { soon_or_never(&mut draw, seen) } else { None };
+    let choice = soon.unwrap_or_else(|| draw.pick(&COMMANDS));
     let command = choice(&mut draw, seen)?;
     let dies = can_be_cut(&command) && draw.one_in(one_dies_in(&command));
     let moments = draw.pick(&[3, 8]);
@@ -157,6 +155,24 @@ const fn can_be_cut(command: &Command) -> bool {
         // These are no transactions.
         Command::Open(_) | Command::Advance(_) | Command::Reopen => false,
     }
+}
+
+/// The next part of giving something to what runs: each has to come before the turn ends, or the process.
+fn soon_or_never(draw: &mut Draw, seen: &Snapshot) -> Option<Choice> {
+    let open = |it: &&IntentRecord| it.kind == IntentKind::Inject && it.state == IntentState::Pending;
+    if seen.intents.iter().filter(open).any(|it| it.attempted) {
+        return Some(acknowledge);
+    }
+    let heard = |id| seen.attempts.iter().any(|it| it.id == id && is_heard(seen, it));
+    if seen.intents.iter().filter(open).any(|it| heard(it.execution)) {
+        return Some(present);
+    }
+    let given = |it: &EventRecord| it.event_type.as_str() == "test.given" && it.checkpoint.is_none();
+    let any_runs = seen.attempts.iter().any(|it| is_heard(seen, it));
+    if any_runs && seen.events.iter().any(given) {
+        return Some(route_all);
+    }
+    (any_runs && draw.one_in(3)).then_some(give)
 }
 
 /// Of how many of a command one is cut off: what is rare would else be cut off hardly ever.
@@ -481,6 +497,10 @@ fn give(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
     let key = draw.of(&running)?.clone();
     let handed = delivery(&format!("given-{}", draw.below(96))).of("test.given");
     Some(Command::Accept(Delivery { key: Some(key), ..handed }))
+}
+
+fn present(_draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {
+    Some(Command::Present)
 }
 
 fn acknowledge(draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {

@@ -160,7 +160,7 @@ impl Reference {
                 || record.state == AttemptState::Parked
                 || attempt.settling.is_some()
             {
-                if !self.comes_to_hear((execution, event)) {
+                if !self.comes_to_hear((execution, event), IntentState::Stale) {
                     return;
                 }
                 self.intents[at].state = IntentState::Stale;
@@ -176,7 +176,7 @@ impl Reference {
                         return;
                     }
                     self.intents[at].attempted = true;
-                    if !self.comes_to_hear((execution, event)) {
+                    if !self.comes_to_hear((execution, event), IntentState::Accepted) {
                         return;
                     }
                     self.intents[at].state = IntentState::Accepted;
@@ -187,7 +187,7 @@ impl Reference {
                         return;
                     }
                     self.intents[at].attempted = true;
-                    self.under_way.push(UnderWay { execution, event, left });
+                    self.under_way.push(UnderWay { execution, event, left, heard: true });
                     return;
                 }
                 // It waits until its attempt can be asked.
@@ -203,19 +203,25 @@ impl Reference {
 
     /// Records what executors answered, and carries out what comes after it.
     pub(super) fn acknowledge(&mut self, answer: InjectAnswer) {
-        while let Some(UnderWay { execution, event, left }) = self.under_way.pop() {
+        while let Some(UnderWay { execution, event, left, heard }) = self.under_way.pop() {
             let at = self.order(execution, event);
-            let hears = answer == InjectAnswer::Ambiguous || self.comes_to_hear((execution, event));
-            if !hears {
-                continue;
-            }
-            if self.intents[at].state == IntentState::Pending {
-                self.intents[at].state = match answer {
-                    // Nobody knows, so it is presented again.
-                    InjectAnswer::Ambiguous => IntentState::Pending,
-                    InjectAnswer::Accepted => IntentState::Accepted,
-                    InjectAnswer::NotAccepting => IntentState::NotAccepting,
-                };
+            let becomes = match answer {
+                // Nobody knows, so it is presented again, or was for an attempt that has ended.
+                InjectAnswer::Ambiguous => self.intents[at].state,
+                InjectAnswer::Accepted => IntentState::Accepted,
+                InjectAnswer::NotAccepting => IntentState::NotAccepting,
+            };
+            let open = match self.intents[at].state {
+                IntentState::Pending => true,
+                // What was under way as its attempt ended was delivered or not all the same.
+                IntentState::Stale => heard,
+                IntentState::Accepted | IntentState::NotAccepting | IntentState::Consumed => false,
+            };
+            if open && becomes != self.intents[at].state {
+                if !self.comes_to_hear((execution, event), becomes) {
+                    continue;
+                }
+                self.intents[at].state = becomes;
             }
             self.carry_out(execution, left);
         }
@@ -250,8 +256,8 @@ impl Reference {
 
     /// Lets a Work go on that an operator had to look at.
     pub(super) fn release(&mut self, id: WorkId) -> Result<Answer, Refusal> {
-        let held = self.find_work(id).ok_or("unknown_work")?.record.held.is_some();
-        if !held {
+        let record = &self.find_work(id).ok_or("unknown_work")?.record;
+        if record.held.is_none() || record.state.is_terminal() {
             return Err("not_held");
         }
         let now = self.now;

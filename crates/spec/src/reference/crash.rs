@@ -1,6 +1,6 @@
 //! What a crash in the middle of a command leaves: some of its parts whole, and none of them half.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::id::{EventId, ExecutionId};
 
@@ -27,7 +27,7 @@ pub(super) struct Rest {
     /// The orders that it sends, by their attempts and Events.
     sent: BTreeSet<(ExecutionId, EventId)>,
     /// The orders of which it records what came of them.
-    answered: BTreeSet<(ExecutionId, EventId)>,
+    answered: BTreeMap<(ExecutionId, EventId), IntentState>,
 }
 
 impl Reference {
@@ -88,8 +88,8 @@ impl Reference {
     }
 
     /// Whether what came of an order is recorded before the process dies.
-    pub(super) fn comes_to_hear(&self, order: (ExecutionId, EventId)) -> bool {
-        self.rest.as_ref().is_none_or(|rest| rest.answered.contains(&order))
+    pub(super) fn comes_to_hear(&self, order: (ExecutionId, EventId), came: IntentState) -> bool {
+        self.rest.as_ref().is_none_or(|rest| rest.answered.get(&order) == Some(&came))
     }
 
     /// Whether what was found of an attempt is done before the process dies.
@@ -121,8 +121,7 @@ impl Model for Reference {
         let orders: Vec<_> = orders.collect();
         let sent = orders.iter().filter(|(_order, intent)| intent.attempted);
         let sent: BTreeSet<_> = sent.map(|(order, _intent)| *order).collect();
-        let answered = orders.iter().filter(|(_order, intent)| intent.state != IntentState::Pending);
-        let answered: BTreeSet<_> = answered.map(|(order, _intent)| *order).collect();
+        let answered: BTreeMap<_, _> = orders.iter().map(|(order, intent)| (*order, intent.state)).collect();
         let mut left = Vec::new();
         for parts in 0..PARTS_MAX {
             let (routed, launched, found) = (routed.clone(), launched.clone(), found.clone());

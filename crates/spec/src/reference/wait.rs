@@ -48,6 +48,9 @@ impl Reference {
             attempt.record.lease_until = None;
             attempt.record.recovering = false;
             self.retire_intents(execution);
+            for asked in self.under_way.iter_mut().filter(|asked| asked.execution == execution) {
+                asked.heard = false;
+            }
         } else {
             self.end_attempt(execution, AttemptState::Waiting);
         }
