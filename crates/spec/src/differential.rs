@@ -154,7 +154,7 @@ pub fn come_to_rest(driver: &mut dyn Driver) -> Result<(), String> {
         let mut changed = false;
         for turn in 0.. {
             let step = match resting(turn, &seen) {
-                Next::Step(step) => step,
+                Next::Step(step) => *step,
                 Next::Nothing => continue,
                 Next::Over => break,
             };
@@ -244,7 +244,7 @@ impl<'d, M: Model> Both<'d, M> {
             let mut changed = false;
             for turn in 0.. {
                 let (one, other) = match (resting(turn, &self.seen), resting(turn, &self.also)) {
-                    (Next::Step(one), Next::Step(other)) => (one, other),
+                    (Next::Step(one), Next::Step(other)) => (*one, *other),
                     (Next::Nothing, Next::Nothing) => continue,
                     (Next::Step(_) | Next::Nothing | Next::Over, _) => break,
                 };

@@ -244,18 +244,9 @@ impl Reference {
                 self.launch();
                 Ok(Answer::Done)
             }
-            Command::Report { execution, epoch, end } => {
-                let answer = self.report(execution, epoch, end)?;
-                self.settle_waiting();
-                Ok(answer)
-            }
+            Command::Report { execution, epoch, end } => self.reported(execution, epoch, end),
             Command::Renew => Ok(Answer::Attempts(self.renew())),
-            Command::Recover(found) => {
-                let recovered = self.recover(&found);
-                // A crash may have left an outcome that waits for nothing any more.
-                self.settle_waiting();
-                Ok(Answer::Attempts(recovered))
-            }
+            Command::Recover(found) => Ok(Answer::Attempts(self.recover(&found))),
             Command::Advance(by) => {
                 self.now = self.now.after(by);
                 Ok(Answer::Done)

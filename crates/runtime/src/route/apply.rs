@@ -52,8 +52,8 @@ pub(crate) struct Applied {
     pub(crate) ordered: u64,
     /// The configuration in force, inside the transaction.
     pub(crate) generation: Option<Generation>,
-    /// Whether the last Event did nothing for the owner of its key, which may wait for what stands behind it.
-    passed_over: bool,
+    /// The last Event, when it did nothing for the owner of its key, which may wait for what stands behind it.
+    passed_over: Option<Sequence>,
     crowded: bool,
     /// Whether no lane is blocked, so that none need be looked up.
     unblocked: bool,
@@ -67,7 +67,7 @@ impl Applied {
 
     /// Whether the last Event was passed over, asked once.
     pub(super) const fn take_passed_over(&mut self) -> bool {
-        std::mem::replace(&mut self.passed_over, false)
+        self.passed_over.take().is_some()
     }
 
     pub(super) fn add(&mut self, other: Self) {
@@ -446,7 +446,7 @@ fn write(
     let (sequence, id) = (event.sequence, event.id);
     tx.insert_input(&Input { work, sequence, event: id, binding, consumed_by: None })?;
     applied.queued = true;
-    applied.passed_over = strays(event, &matched.wants);
+    applied.passed_over = strays(event, &matched.wants).then_some(event.sequence);
     off(tx, candidate, &checkpoint, applied)?;
     if let Some(wait) = waits_for {
         fact::routed(tx, active, wait, event, candidate.woken)?;
@@ -550,7 +550,7 @@ fn pass_over(
     checkpoint: &Checkpoint,
     applied: &mut Applied,
 ) -> Result<(), StoreError> {
-    applied.passed_over = true;
+    applied.passed_over = Some(candidate.event.sequence);
     off(tx, candidate, checkpoint, applied)
 }
 

@@ -204,7 +204,7 @@ const fn one_dies_in(command: &Command) -> u32 {
 /// What comes next as everything is let come to rest.
 pub(super) enum Next {
     /// This.
-    Step(Step),
+    Step(Box<Step>),
     /// Nothing, in this turn.
     Nothing,
     /// The round is over.
@@ -237,7 +237,7 @@ pub(super) fn resting(turn: usize, seen: &Snapshot) -> Next {
         None if turn < MOVES_MAX => next_of_an_operator(seen),
         None => None,
     };
-    command.map_or(Next::Over, |command| Next::Step(Step { command, dies_at: None }))
+    command.map_or(Next::Over, |command| Next::Step(Box::new(Step { command, dies_at: None })))
 }
 
 /// More turns than a round has.

@@ -160,12 +160,19 @@ impl Reference {
         active && attempt.settling.is_none()
     }
 
-    pub(super) fn report(
+    /// A report, after which outcomes are settled that wait for nothing any more: a crash may have left some.
+    pub(super) fn reported(
         &mut self,
         execution: ExecutionId,
         epoch: Epoch,
         end: TurnEnd,
     ) -> Result<Answer, Refusal> {
+        let answer = self.report(execution, epoch, end)?;
+        self.settle_waiting();
+        Ok(answer)
+    }
+
+    fn report(&mut self, execution: ExecutionId, epoch: Epoch, end: TurnEnd) -> Result<Answer, Refusal> {
         let attempt = self.find_attempt(execution).ok_or("unknown_run")?;
         if !Self::is_active(attempt) {
             return Err("ended");
@@ -428,6 +435,7 @@ impl Reference {
                 Found::NotAdoptable { stopped: false } => {}
             }
         }
+        self.settle_waiting();
         recovered
     }
 }

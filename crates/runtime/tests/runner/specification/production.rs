@@ -18,8 +18,8 @@ use domain::text::SubscriptionId;
 use domain::time::{Clock, Timestamp};
 use extension::{BoxFuture, Executor, Handler, Injected, Recovery, Secret, SecretError};
 use runtime::{
-    AcceptError, ControlError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
-    SubscribeError,
+    AcceptError, ControlError, Options, PauseError, Progress, Registry, Runtime, Scopes, SecretSource, Stage,
+    Stages, SubscribeError,
 };
 use spec::driver::{
     Answer, AttemptState, Capability, Command, Delivery, Driver, Found, InjectAnswer, ScopeText, Snapshot,
@@ -236,14 +236,8 @@ impl Node {
                 Ok(_released) => Answer::Done,
                 Err(error) => refused(&error),
             },
-            Command::Pause(scope) => match self.runtime.pause_scope(scope.clone()).await {
-                Ok(_paused) => Answer::Done,
-                Err(error) => Answer::Refused(error.to_string()),
-            },
-            Command::Resume(scope) => match self.runtime.resume_scope(scope.clone()).await {
-                Ok(_resumed) => Answer::Done,
-                Err(error) => Answer::Refused(error.to_string()),
-            },
+            Command::Pause(scope) => pause(self.runtime.pause_scope(scope.clone()).await),
+            Command::Resume(scope) => pause(self.runtime.resume_scope(scope.clone()).await),
         }
     }
 
@@ -276,6 +270,13 @@ impl Node {
             Ok(_generation) => Answer::Done,
             Err(error) => Answer::Refused(error.to_string()),
         }
+    }
+}
+
+fn pause<T>(paused: Result<T, PauseError>) -> Answer {
+    match paused {
+        Ok(_done) => Answer::Done,
+        Err(error) => Answer::Refused(error.to_string()),
     }
 }
 
