@@ -167,7 +167,8 @@ impl Route {
                 Err(error) if stage::is_of_an_item(&error) => {
                     let event = item.candidate.event.id;
                     tracing::error!(%event, error = %Chain(&error), "an event cannot be routed");
-                    let broke = move |tx: &mut dyn Tx| apply::broke(tx, &one[0], &error);
+                    let active = self.runtime.generations().active();
+                    let broke = move |tx: &mut dyn Tx| apply::broke(tx, &active, &one[0], &error);
                     self.runtime.transact_owned("route", tenure, broke).await?
                 }
                 applied => applied?,

@@ -22,6 +22,7 @@ mod runner {
     mod crash;
     mod credential;
     mod crash_sequels;
+    mod crash_use;
     mod crowd;
     mod gate;
     mod interrupt;

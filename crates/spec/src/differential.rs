@@ -14,8 +14,8 @@ use crate::invariant;
 mod program;
 pub(crate) mod told;
 
+use self::program::{Next, Step, resting, step};
 pub use self::program::{Numbers, configuration};
-use self::program::{Step, resting, step};
 use self::told::told;
 
 /// How an answer went, in a word.
@@ -66,6 +66,8 @@ fn name(command: &Command) -> &'static str {
         Command::Subscribe(_) => "subscribe",
         Command::Translate => "translate",
         Command::Release(_) => "release",
+        Command::Pause(_) => "pause",
+        Command::Resume(_) => "resume",
         Command::Reopen => "reopen",
     }
 }
@@ -151,7 +153,11 @@ pub fn come_to_rest(driver: &mut dyn Driver) -> Result<(), String> {
     for _ in 0..ROUNDS_MAX {
         let mut changed = false;
         for turn in 0.. {
-            let Some(step) = resting(turn, &seen) else { break };
+            let step = match resting(turn, &seen) {
+                Next::Step(step) => *step,
+                Next::Nothing => continue,
+                Next::Over => break,
+            };
             driver.act(step.command);
             let before = std::mem::replace(&mut seen, driver.snapshot());
             invariant::check(&before, &seen)?;
@@ -237,8 +243,10 @@ impl<'d, M: Model> Both<'d, M> {
         for round in 0..ROUNDS_MAX {
             let mut changed = false;
             for turn in 0.. {
-                let (Some(one), Some(other)) = (resting(turn, &self.seen), resting(turn, &self.also)) else {
-                    break;
+                let (one, other) = match (resting(turn, &self.seen), resting(turn, &self.also)) {
+                    (Next::Step(one), Next::Step(other)) => (*one, *other),
+                    (Next::Nothing, Next::Nothing) => continue,
+                    (Next::Step(_) | Next::Nothing | Next::Over, _) => break,
                 };
                 self.commands.push(format!("at rest, round {round}: {:?}", one.command));
                 changed |= self.step(one, other, ran)?;

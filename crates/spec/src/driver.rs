@@ -108,6 +108,10 @@ pub enum Command {
     Translate,
     /// An operator releases the hold on a Work.
     Release(WorkId),
+    /// An operator lets a scope start nothing more.
+    Pause(ScopeName),
+    /// An operator takes that back.
+    Resume(ScopeName),
     /// The process ends, and another is put together over what is durable.
     Reopen,
 }
@@ -152,6 +156,8 @@ pub struct Delivery {
     pub wish: Wish,
     /// What the Work is like that it creates.
     pub lifecycle: Lifecycle,
+    /// The key under which one Work of a scope runs at a time, of the Work that it creates.
+    pub concurrency: Option<&'static str>,
     /// The gate at which handlers stand before they answer.
     pub gate: Option<&'static str>,
 }
@@ -172,10 +178,14 @@ pub enum Wish {
         /// Keys of the new generation.
         keys: Vec<Key>,
     },
+    /// The newest Work of the line that its key leads to, or a successor when that has ended.
+    Reopen,
     /// The Event has no effect.
     Drop,
     /// The handler fails.
     Fail,
+    /// The handler fails, and says that it always will.
+    Poison,
 }
 
 /// How a turn ends.
@@ -244,7 +254,7 @@ pub enum InjectAnswer {
 }
 
 /// A translation of what another Work's key sees into Events of a dependent Work.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
     /// Its name, for ever.
     pub id: String,
@@ -298,6 +308,7 @@ pub fn delivery(id: &str) -> Delivery {
         emitted_by: None,
         wish: Wish::Usual,
         lifecycle: Lifecycle::Once,
+        concurrency: None,
         gate: None,
     }
 }

@@ -101,6 +101,10 @@ fn attempts_stay(before: &Snapshot, after: &Snapshot) -> Broken {
         hold((old.work, old.number, old.trigger) == (new.work, new.number, new.trigger), || {
             format!("{} is another attempt", old.id)
         })?;
+        let reported = old.state == AttemptState::Running && old.lease_until.is_none();
+        hold(!reported || new.lease_until.is_none(), || {
+            format!("{} had reported and has authority again", old.id)
+        })?;
         let taken: BTreeSet<&EventId> = new.consumed.iter().collect();
         let stays = old.consumed.iter().all(|event| taken.contains(event));
         hold(stays, || format!("{} has not taken in any more what it had", old.id))?;
@@ -124,6 +128,11 @@ fn waits_and_orders_stay(before: &Snapshot, after: &Snapshot) -> Broken {
             IntentState::Pending => true,
             // The proof may come after the answer, and the attempt may end after both.
             IntentState::Accepted => matches!(new.state, IntentState::Accepted | IntentState::Consumed),
+            // What was under way as its attempt ended may still be answered; the answer changes nothing else.
+            IntentState::Stale if old.attempted => match new.state {
+                IntentState::Stale | IntentState::Accepted | IntentState::NotAccepting => true,
+                IntentState::Pending | IntentState::Consumed => false,
+            },
             IntentState::NotAccepting | IntentState::Consumed | IntentState::Stale => old.state == new.state,
         };
         hold(goes_on && (!old.attempted || new.attempted), || {
@@ -284,7 +293,9 @@ fn has_its_authority(attempt: &AttemptRecord) -> Broken {
     match attempt.state {
         AttemptState::Launching => hold(leased, || format!("{} is launched by nobody", attempt.id)),
         // Without a lease its outcome waits to be settled; that it does not wait for ever is seen at rest.
-        AttemptState::Running => Ok(()),
+        AttemptState::Running => {
+            hold(leased || !attempt.recovering, || format!("{} is recovered without authority", attempt.id))
+        }
         AttemptState::Parked
         | AttemptState::Completed
         | AttemptState::Handoff
@@ -328,3 +339,6 @@ fn orders_are_for_whoever_may_take_them(seen: &Snapshot) -> Broken {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use domain::event::Key;
-use domain::id::{EventId, ExecutionId, Sequence, WorkId};
+use domain::id::{EventId, ExecutionId, Generation, Sequence, WorkId};
 use domain::text::{BindingName, RouteName, ScopeName};
 use domain::time::Timestamp;
 use domain::work::Lifecycle;
@@ -28,12 +28,14 @@ mod config;
 mod control;
 mod crash;
 mod fault;
+mod line;
 mod route;
 mod wait;
 
 use self::config::Scope;
 use self::crash::Rest;
 pub use self::fault::Fault;
+pub(crate) use self::line::plain;
 
 /// How long a lease lasts.
 const LEASE: Duration = Duration::from_secs(30);
@@ -82,6 +84,7 @@ pub struct Reference {
     /// What a process that is about to die still does of a command.
     rest: Option<Rest>,
     subscriptions: Vec<Subscription>,
+    paused: BTreeSet<ScopeName>,
     rejections: Vec<RejectionRecord>,
 }
 
@@ -96,6 +99,8 @@ struct Bounds {
 struct Work {
     record: WorkRecord,
     lifecycle: Lifecycle,
+    /// The key that it does not share with another one that runs.
+    concurrency: Option<&'static str>,
     /// When its first Event was first asked about: of Works that came to wait at the same time, the first.
     made: i64,
     /// Since when it stands in the queue.
@@ -106,6 +111,17 @@ struct Work {
     bridge: Option<EventId>,
     /// The attempt whose failure it waits out.
     failed: Option<ExecutionId>,
+    /// Where it stands in a line of successors, unless it is the first.
+    place: Option<Place>,
+}
+
+/// A place in a line of successors.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// The first of the line.
+    first: WorkId,
+    /// The number in it, from 2.
+    generation: i64,
 }
 
 #[derive(Debug, Clone)]
@@ -152,6 +168,8 @@ struct UnderWay {
     execution: ExecutionId,
     event: EventId,
     left: VecDeque<EventId>,
+    /// Whether its answer is still recorded: not where the turn that was asked ended to wait.
+    heard: bool,
 }
 
 /// What orders Events that go the same way.
@@ -187,6 +205,7 @@ impl Reference {
             under_way: Vec::new(),
             rest: None,
             subscriptions: Vec::new(),
+            paused: BTreeSet::new(),
             rejections: Vec::new(),
         }
     }
@@ -225,7 +244,7 @@ impl Reference {
                 self.launch();
                 Ok(Answer::Done)
             }
-            Command::Report { execution, epoch, end } => self.report(execution, epoch, end),
+            Command::Report { execution, epoch, end } => self.reported(execution, epoch, end),
             Command::Renew => Ok(Answer::Attempts(self.renew())),
             Command::Recover(found) => Ok(Answer::Attempts(self.recover(&found))),
             Command::Advance(by) => {
@@ -258,6 +277,8 @@ impl Reference {
                 Ok(Answer::Done)
             }
             Command::Release(work) => self.release(work),
+            Command::Pause(scope) => self.pause(scope),
+            Command::Resume(scope) => self.resume(&scope),
             Command::Reopen => {
                 if self.breaks(Fault::CountersInMemory) {
                     self.charged.clear();
@@ -314,6 +335,9 @@ impl Driver for Reference {
             intents: self.intents.clone(),
             rejections: self.rejections.clone(),
             charged: self.charged.clone(),
+            generation: Generation::from_number(self.generation),
+            paused: self.paused.clone(),
+            subscriptions: self.subscriptions.iter().map(|it| (it.id.clone(), it.clone())).collect(),
             asked: self.asked.clone(),
         }
     }

@@ -52,6 +52,8 @@ pub(crate) struct Applied {
     pub(crate) ordered: u64,
     /// The configuration in force, inside the transaction.
     pub(crate) generation: Option<Generation>,
+    /// The last Event, when it did nothing for the owner of its key, which may wait for what stands behind it.
+    passed_over: Option<Sequence>,
     crowded: bool,
     /// Whether no lane is blocked, so that none need be looked up.
     unblocked: bool,
@@ -61,6 +63,11 @@ impl Applied {
     /// The block of a lane, without asking when there is none at all.
     fn lane_block(&self, tx: &mut dyn Tx, lane: LaneId) -> Result<Option<LaneBlock>, StoreError> {
         if self.unblocked { Ok(None) } else { tx.lane_block(lane) }
+    }
+
+    /// Whether the last Event was passed over, asked once.
+    pub(super) const fn take_passed_over(&mut self) -> bool {
+        self.passed_over.take().is_some()
     }
 
     pub(super) fn add(&mut self, other: Self) {
@@ -134,6 +141,7 @@ pub(super) fn apply(
             }
             Verdict::Decided(decision) => one(tx, active, item, decision, &mut applied)?,
         }
+        waited::look_behind(tx, active, &item.candidate, &mut applied)?;
     }
     Ok(applied)
 }
@@ -264,7 +272,12 @@ pub(crate) fn work_of(tx: &mut dyn Snapshot, event: &Event) -> Result<Option<Wor
 }
 
 /// Counts a bug of ours against the Event that brought it about.
-pub(super) fn broke(tx: &mut dyn Tx, item: &Item, error: &StoreError) -> Result<Applied, StoreError> {
+pub(super) fn broke(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    item: &Item,
+    error: &StoreError,
+) -> Result<Applied, StoreError> {
     let mut applied = Applied::default();
     if tx.unrouted(item.candidate.event.sequence)?.is_some() {
         let reason = error.to_string();
@@ -274,6 +287,7 @@ pub(super) fn broke(tx: &mut dyn Tx, item: &Item, error: &StoreError) -> Result<
             Failure { code: Code::known(error.code()), reason, weight: Weight::Try },
             &mut applied,
         )?;
+        waited::look_behind(tx, active, &item.candidate, &mut applied)?;
     }
     Ok(applied)
 }
@@ -396,7 +410,7 @@ fn write(
         checkpoint.reason = Some(reason);
     }
     let (work, attach, waits_for) = match routing.effect {
-        RouteEffect::None => return off(tx, candidate, &checkpoint, applied),
+        RouteEffect::None => return pass_over(tx, candidate, &checkpoint, applied),
         RouteEffect::Create { work, attach } => {
             tx.insert_work(&work)?;
             (work.id, attach, None)
@@ -408,7 +422,7 @@ fn write(
                 checkpoint.code = Some(Code::known("successor_refused"));
                 checkpoint.reason =
                     Some(format!("{} had ended, and a successor was refused: {refusal}", place.predecessor));
-                return off(tx, candidate, &checkpoint, applied);
+                return pass_over(tx, candidate, &checkpoint, applied);
             }
             (work.id, attach, None)
         }
@@ -432,6 +446,7 @@ fn write(
     let (sequence, id) = (event.sequence, event.id);
     tx.insert_input(&Input { work, sequence, event: id, binding, consumed_by: None })?;
     applied.queued = true;
+    applied.passed_over = strays(event, &matched.wants).then_some(event.sequence);
     off(tx, candidate, &checkpoint, applied)?;
     if let Some(wait) = waits_for {
         fact::routed(tx, active, wait, event, candidate.woken)?;
@@ -528,6 +543,27 @@ pub(super) fn off(
     Ok(())
 }
 
+/// Writes the checkpoint of an Event that has no effect.
+fn pass_over(
+    tx: &mut dyn Tx,
+    candidate: &Candidate,
+    checkpoint: &Checkpoint,
+    applied: &mut Applied,
+) -> Result<(), StoreError> {
+    applied.passed_over = Some(candidate.event.sequence);
+    off(tx, candidate, checkpoint, applied)
+}
+
+/// Whether a match went by other keys than the Event's own, so that the owner of that has not seen it.
+fn strays(event: &Event, wants: &Match) -> bool {
+    match wants {
+        Match::Attach { keys, .. } | Match::Fresh { keys, .. } => {
+            event.key.as_ref().is_some_and(|key| !keys.contains(key))
+        }
+        Match::Addressed | Match::Drop { .. } => false,
+    }
+}
+
 /// Lets the next part of a blocked lane's backlog back on the list. The block stays, without a reason, until
 /// that part is routed, so that what arrives meanwhile lines up behind it.
 fn release_lane(tx: &mut dyn Tx, lane: LaneId) -> Result<(), StoreError> {
@@ -569,7 +605,7 @@ fn block(tx: &mut dyn Tx, item: &Item, failure: Failure, applied: &mut Applied) 
         let mut aside = checkpoint(tx, event, CheckpointOutcome::Quarantined, item.generation);
         aside.code = Some(failure.code);
         aside.reason = Some(failure.reason);
-        return off(tx, &item.candidate, &aside, applied);
+        return pass_over(tx, &item.candidate, &aside, applied);
     }
     let pause = match (failure.weight, failure.code.as_str()) {
         (Weight::Try | Weight::Final, _) => lane::retry_pause(tries),

@@ -1,4 +1,4 @@
-//! An Event that no route matched and that a Work waits for.
+//! An Event that no route matched and that a Work waits for; and what stood behind one that did nothing for it.
 
 use domain::route::CheckpointOutcome;
 use domain::store::{StoreError, Tx};
@@ -7,6 +7,7 @@ use domain::wait::Wait;
 
 use super::apply::{Applied, Item, behind_earlier, checkpoint, earlier, off};
 use crate::generation::ActiveGeneration;
+use crate::route::Candidate;
 use crate::wake::fact;
 
 /// Routes an Event that no route matched to the Work that waits for it.
@@ -29,5 +30,19 @@ pub(super) fn route(
     off(tx, candidate, &checkpoint, applied)?;
     fact::routed(tx, active, wait.id, &candidate.event, candidate.woken)?;
     applied.queued = true;
+    Ok(())
+}
+
+/// Looks for what ends the Wait of the owner of an Event's key, when the Event has just left routing without doing so.
+pub(super) fn look_behind(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    candidate: &Candidate,
+    applied: &mut Applied,
+) -> Result<(), StoreError> {
+    if applied.take_passed_over() {
+        let woken = fact::passed_over(tx, active, &candidate.event, candidate.woken)?;
+        applied.queued |= woken.ready;
+    }
     Ok(())
 }

@@ -3,7 +3,8 @@
 //! Three things look for a winner, each in the transaction that makes it possible: the registration, behind what
 //! its attempt had seen; routing, as it routes a match; and the timeout, when it is due. What is accepted and not
 //! yet routed is left to routing, in its turn, and keeps the timeout out meanwhile: of what is accepted the lowest
-//! sequence wins. So a Wait ends once, whatever is repeated, late or doubled.
+//! sequence wins. Where routing leaves such a match without an effect, what stood behind it is looked at again. So a
+//! Wait ends once, whatever is repeated, late or doubled.
 
 use domain::causal::Origin;
 use domain::delivery::{self, AcceptFacts, CORE_SOURCE, Delivery};
@@ -112,10 +113,41 @@ pub(crate) fn registered(
     wait: &Wait,
     proposed: EventId,
 ) -> Result<Woken, StoreError> {
+    look(tx, active, wait, wait.after, proposed)
+}
+
+/// Looks again once routing has left an Event without an effect on the Work that waits for its key: what was
+/// accepted after it may have been routed already, and stood behind it.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn passed_over(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    event: &Event,
+    proposed: EventId,
+) -> Result<Woken, StoreError> {
+    let Some(wait) = waited_for(tx, event)? else { return Ok(Woken::default()) };
+    let lanes: Vec<LaneId> = wait.keys.iter().map(LaneId::of_key).collect();
+    if tx.earlier_unrouted(&lanes, event.sequence)?.is_some() {
+        // That one leaves routing first, or will be looked behind itself.
+        return Ok(Woken::default());
+    }
+    look(tx, active, &wait, event.sequence, proposed)
+}
+
+/// Ends a Wait with the first match behind a place, unless that one is not routed yet.
+fn look(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    wait: &Wait,
+    after: Sequence,
+    proposed: EventId,
+) -> Result<Woken, StoreError> {
     let mut first: Option<(Event, bool)> = None;
     for key in &wait.keys {
         let before = first.as_ref().map(|(event, _routed)| event.sequence);
-        first = first_match(tx, wait, key, before)?.or(first);
+        first = first_match(tx, wait, key, (after, before))?.or(first);
     }
     // What is not routed yet ends it in its turn.
     let Some((event, true)) = first else { return Ok(Woken::default()) };
@@ -125,14 +157,14 @@ pub(crate) fn registered(
     }
 }
 
-/// The first Event of a key that the Wait is for, before another one, and whether it has been routed.
+/// The first Event of a key that the Wait is for, after one place and before another, and whether it has been
+/// routed.
 fn first_match(
     tx: &mut dyn Snapshot,
     wait: &Wait,
     key: &Key,
-    before: Option<Sequence>,
+    (mut after, before): (Sequence, Option<Sequence>),
 ) -> Result<Option<(Event, bool)>, StoreError> {
-    let mut after = wait.after;
     loop {
         let page = tx.events_of_key(key, after, PAGE)?;
         let full = page.len() == PAGE as usize;

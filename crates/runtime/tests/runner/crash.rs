@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ use serde_json::json;
 use store::{Faults, Location, Options, Point};
 
 use super::budget::budget;
-use super::crash_sequels;
 use super::world::{Call, Double, HandClock, Taking, World, route, scope, scope_name};
+use super::{crash_sequels, crash_use};
 
 /// What a crash left, and what the world knew at that moment.
 struct Crash {
@@ -37,6 +37,8 @@ struct Crash {
     begun: BTreeMap<ExecutionId, i64>,
     /// Events whose sender had been answered.
     acknowledged: Vec<EventId>,
+    /// How much reports had been answered to use, in thousandths.
+    reported: i64,
     /// Whether the scope was paused, and nobody had asked yet that it goes on.
     paused: bool,
 }
@@ -46,6 +48,7 @@ struct Crash {
 pub(super) struct Crashes {
     taken: Mutex<Vec<Crash>>,
     acknowledged: Mutex<Vec<EventId>>,
+    reported: AtomicI64,
     paused: AtomicBool,
 }
 
@@ -53,6 +56,11 @@ impl Crashes {
     /// Notes that the sender of an Event was answered.
     pub(super) fn acknowledge(&self, event: EventId) {
         self.acknowledged.lock().unwrap().push(event);
+    }
+
+    /// Notes that a report of so many thousandths was answered.
+    pub(super) fn report(&self, thousandths: i64) {
+        self.reported.fetch_add(thousandths, Ordering::SeqCst);
     }
 
     /// Notes that a pause was answered, or that it is about to be taken back.
@@ -255,6 +263,7 @@ async fn resume(crash: &Crash, texts: &World, resumes: bool) {
     world.run().await;
     let due = world.runtime.store().read("test", |tx| tx.next_intent_due()).await.unwrap();
     assert_eq!(due, None, "an order outlives no attempt");
+    crash_use::settle(&mut world).await;
     check(crash, &world, &executor).await;
 }
 
@@ -271,6 +280,7 @@ async fn counted(world: &World) -> Amount {
 
 async fn check(crash: &Crash, world: &World, executor: &Double) {
     crash_sequels::check(world).await;
+    crash_use::check(crash.reported, world).await;
     let later = begun(executor);
     let announced = world.events("core.turn.ended").await;
     let mut inputs: BTreeMap<EventId, u32> = BTreeMap::new();
@@ -359,7 +369,9 @@ pub(super) async fn at_every_commit(
             copy(&home, &to);
             let acknowledged = crashes.acknowledged.lock().unwrap().clone();
             let paused = crashes.paused.load(Ordering::SeqCst);
-            taken.push(Crash { point, directory: to, begun: begun(&executor), acknowledged, paused });
+            let reported = crashes.reported.load(Ordering::SeqCst);
+            let begun = begun(&executor);
+            taken.push(Crash { point, directory: to, begun, acknowledged, reported, paused });
         });
     }
     world.apply(scope).await;

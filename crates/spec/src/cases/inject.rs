@@ -144,4 +144,17 @@ pub fn completion_inject_orders(driver: &mut dyn Driver) {
     driver.must(Command::Acknowledge(InjectAnswer::NotAccepting));
     assert_eq!(intent(driver, event), (run, IntentState::Consumed));
     assert_eq!(driver.work(work).state, WorkWord::Completed);
+
+    // The answer comes after the end, without a proof: it was delivered, and is not consumed.
+    let (work, run, event) = injected(driver, "answered too late");
+    driver.must(Command::Present);
+    driver.end(run, done());
+    driver.must(Command::Acknowledge(InjectAnswer::Accepted));
+    let (_run, state) = intent(driver, event);
+    assert_ne!(
+        state,
+        IntentState::Consumed,
+        "whether it is heard or lost with its process, it proves nothing"
+    );
+    is_left(driver, work, event);
 }

@@ -7,7 +7,7 @@ use domain::route::CheckpointOutcome;
 
 use crate::driver::{
     AttemptState, Capability, Command, Driver, Registration, ScopeText, TurnEnd, TurnOutcome, WaitRecord,
-    WaitState, WorkWord, delivery, key, kind, route, scope,
+    WaitState, Wish, WorkWord, delivery, key, kind, route, scope,
 };
 
 const MOMENT: Duration = Duration::from_micros(1);
@@ -106,6 +106,7 @@ pub fn wait_event_registration_orders(driver: &mut dyn Driver) {
         assert_eq!(driver.work(work).state, WorkWord::Completed);
     }
     what_does_not_match(driver);
+    what_stood_behind_another(driver);
 }
 
 /// Events that a Wait is not for accumulate, and wake nothing.
@@ -132,6 +133,33 @@ fn what_does_not_match(driver: &mut dyn Driver) {
     let (work, _run) = parked(driver, "strange", None);
     let news = driver.deliver(delivery("d-10").key("strange").of("test.strange"));
     assert_eq!(wait_of(driver, work).state, WaitState::Woken(news), "what no route takes is news, too");
+}
+
+/// A match that is not routed as a Wait begins holds up a later one only until it turns out to be none.
+fn what_stood_behind_another(driver: &mut dyn Driver) {
+    let takes = vec![route("told").takes("test.happened")];
+    driver.configure(scope("main").routes(takes));
+    driver.start();
+    let elsewhere = Wish::Fresh(vec![key("elsewhere")]);
+    for (id, wish) in [("dropped", Wish::Drop), ("taken by another", elsewhere)] {
+        let (gated, strange) = (format!("{id}, gated"), format!("{id}, strange"));
+        let both = Wish::Keys(vec![key(&gated), key(&strange)]);
+        driver.deliver(delivery(&format!("first, {id}")).key(&gated).wish(both));
+        let run = driver.start_one();
+        let (work, after) = (driver.owner(&gated), driver.last());
+        let first = delivery(&format!("first match, {id}")).key(&gated).wish(wish);
+        driver.accept(first.gate(if id == "dropped" { "to drop" } else { "to take" }));
+        let second = delivery(&format!("second match, {id}")).key(&strange).of("test.strange");
+        let second = driver.deliver(second);
+        assert_eq!(driver.outcome(second), Some(CheckpointOutcome::Unmatched), "nobody waits yet");
+        driver.wait(run, Registration { keys: vec![key(&gated), key(&strange)], ..on(&gated, after) });
+        assert_eq!(wait_of(driver, work).state, WaitState::Active, "the first may be news, and comes first");
+        driver.must(Command::Open(if id == "dropped" { "to drop" } else { "to take" }));
+        driver.route();
+        let state = wait_of(driver, work).state;
+        assert_eq!(state, WaitState::Woken(second), "what stood behind it is news still");
+        driver.must(Command::Cancel(work));
+    }
 }
 
 /// At the deadline the order of acceptance decides, and a clock alone wakes nothing.
@@ -195,6 +223,32 @@ fn refused_timeout(driver: &mut dyn Driver) {
     assert_eq!(timeout.depth, 0, "an operator's word needs no room in a chain");
     assert_eq!(wait_of(driver, work).state, WaitState::Woken(timeout.id));
     continues(driver, run, timeout.id, false);
+    fact_after_a_refused_timeout(driver);
+}
+
+/// Where a timeout was refused a fact still ends the Wait, and with it what held its Work.
+fn fact_after_a_refused_timeout(driver: &mut dyn Driver) {
+    let root = driver.accept(delivery("another root"));
+    driver.deliver(delivery("deeper").key("deeper").because(root));
+    let (run, work) = (driver.start_one(), driver.owner("deeper"));
+    let after = driver.last();
+    driver.wait(run, Registration { timeout: Some(TIMEOUT), ..on("deeper", after) });
+    driver.advance(TIMEOUT);
+    driver.fire();
+    assert!(driver.work(work).held.is_some());
+    let fact = driver.deliver(delivery("fact").key("deeper"));
+    assert_eq!(wait_of(driver, work).state, WaitState::Woken(fact));
+    assert!(driver.work(work).held.is_none(), "what held it is over");
+    continues(driver, run, fact, false);
+
+    driver.deliver(delivery("deepest").key("deepest").because(root));
+    let (run, work) = (driver.start_one(), driver.owner("deepest"));
+    let after = driver.last();
+    driver.wait(run, Registration { timeout: Some(TIMEOUT), ..on("deepest", after) });
+    driver.advance(TIMEOUT);
+    driver.fire();
+    driver.must(Command::Cancel(work));
+    driver.refused(Command::Release(work));
 }
 
 /// Wake and cancellation, in both orders: neither rewrites the other.

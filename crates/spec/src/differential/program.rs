@@ -9,19 +9,21 @@
     reason = "each choice is one of many, of which some find nothing to name"
 )]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::event::Key;
 use domain::id::{Epoch, EventId, Sequence, WorkId};
-use domain::text::DeliveryId;
+use domain::text::{DeliveryId, ScopeName};
 use domain::work::Lifecycle;
 
 use super::told::{attempts_in_order, works_in_order};
 use crate::driver::{
-    AttemptRecord, AttemptState, BindingText, Capability, Command, Delivery, Found, InjectAnswer,
-    Registration, ScopeText, Snapshot, Subscription, TurnEnd, TurnOutcome, Wish, binding, delivery, key,
-    kind, route, scope,
+    AttemptRecord, AttemptState, BindingText, Capability, Command, Delivery, EligibilityRecord, EventRecord,
+    Found, InjectAnswer, IntentKind, IntentRecord, IntentState, Registration, ScopeText, Snapshot,
+    Subscription, TurnEnd, TurnOutcome, Wish, WorkWord, binding, delivery, key, kind, route, scope,
 };
+use crate::reference::plain;
 
 /// A generator of numbers from a seed: splitmix64.
 #[derive(Debug)]
@@ -81,7 +83,7 @@ pub fn configuration(number: u32) -> Vec<ScopeText> {
     if draw.one_in(2) {
         can.push(Capability::Resume);
     }
-    let (causal_max_depth, causal_per_minute) = draw.pick(&[(2, 3), (4, 8), (12, 40)]);
+    let (causal_max_depth, causal_per_minute) = draw.pick(&[(1, 3), (1, 6), (2, 3), (4, 8), (12, 40)]);
     let mut routes = vec![
         route("given").takes("test.given").policy("inject"),
         route("stopping").takes("test.stopping").policy("interrupt"),
@@ -118,10 +120,12 @@ pub(super) struct Step {
 /// What a number stands for, given what is there; none when what it names is not.
 pub(super) fn step(number: u32, seen: &Snapshot) -> Option<Step> {
     let mut draw = draw(number);
-    let choice = draw.pick(&COMMANDS);
-    let dies_at = if draw.one_in(16) { Some(draw.below(8)) } else { None };
+    let soon = if draw.one_in(3) { soon_or_never(&mut draw, seen) } else { None };
+    let choice = soon.unwrap_or_else(|| draw.pick(&COMMANDS));
     let command = choice(&mut draw, seen)?;
-    let dies_at = dies_at.filter(|_at| can_be_cut(&command));
+    let dies = can_be_cut(&command) && draw.one_in(one_dies_in(&command));
+    let moments = draw.pick(&[3, 8]);
+    let dies_at = dies.then(|| draw.below(moments));
     Some(Step { command, dies_at })
 }
 
@@ -140,45 +144,111 @@ const fn can_be_cut(command: &Command) -> bool {
         | Command::Retry { .. }
         | Command::Interrupt { .. }
         | Command::Translate
-        | Command::Release(_) => true,
-        // Of these nothing is told that would say whether they were done.
-        Command::Configure(_)
+        | Command::Release(_)
+        | Command::Configure(_)
         | Command::Subscribe(_)
-        | Command::Open(_)
-        | Command::Advance(_)
         | Command::Dispatch(_)
         | Command::Present
         | Command::Acknowledge(_)
-        | Command::Reopen => false,
+        | Command::Pause(_)
+        | Command::Resume(_) => true,
+        // These are no transactions.
+        Command::Open(_) | Command::Advance(_) | Command::Reopen => false,
     }
 }
 
+/// The next part of giving something to what runs: each has to come before the turn ends, or the process.
+fn soon_or_never(draw: &mut Draw, seen: &Snapshot) -> Option<Choice> {
+    let open = |it: &&IntentRecord| it.kind == IntentKind::Inject && it.state == IntentState::Pending;
+    if seen.intents.iter().filter(open).any(|it| it.attempted) {
+        return Some(acknowledge);
+    }
+    let heard = |id| seen.attempts.iter().any(|it| it.id == id && is_heard(seen, it));
+    if seen.intents.iter().filter(open).any(|it| heard(it.execution)) {
+        return Some(present);
+    }
+    let given = |it: &EventRecord| it.event_type.as_str() == "test.given" && it.checkpoint.is_none();
+    let any_runs = seen.attempts.iter().any(|it| is_heard(seen, it));
+    if any_runs && seen.events.iter().any(given) {
+        return Some(route_all);
+    }
+    (any_runs && draw.one_in(3)).then_some(give)
+}
+
+/// Of how many of a command one is cut off: what is rare would else be cut off hardly ever.
+const fn one_dies_in(command: &Command) -> u32 {
+    match command {
+        Command::Accept(_) | Command::Route | Command::Claim | Command::Launch => 20,
+        Command::Renew => 6,
+        Command::Report { .. } => 3,
+        Command::Configure(_)
+        | Command::Recover(_)
+        | Command::Fire
+        | Command::Cancel(_)
+        | Command::Retry { .. }
+        | Command::Interrupt { .. }
+        | Command::Dispatch(_)
+        | Command::Present
+        | Command::Acknowledge(_)
+        | Command::Subscribe(_)
+        | Command::Translate
+        | Command::Release(_)
+        | Command::Pause(_)
+        | Command::Resume(_)
+        | Command::Open(_)
+        | Command::Advance(_)
+        | Command::Reopen => 4,
+    }
+}
+
+/// What comes next as everything is let come to rest.
+pub(super) enum Next {
+    /// This.
+    Step(Box<Step>),
+    /// Nothing, in this turn.
+    Nothing,
+    /// The round is over.
+    Over,
+}
+
 /// What is done again and again until everything is at rest: whatever goes on by itself, and what an operator does
-/// who wants it to. Every turn that runs ends well.
-pub(super) fn resting(turn: usize, seen: &Snapshot) -> Option<Step> {
+/// who wants it to. Every turn that runs ends well. What can have no effect is left out.
+pub(super) fn resting(turn: usize, seen: &Snapshot) -> Next {
+    let due = seen.timers.iter().any(|timer| timer.due_at <= seen.now);
+    let ready = seen.works.iter().any(|it| it.state == WorkWord::Ready && !it.pending.is_empty());
+    let launching = seen.attempts.iter().any(|it| it.state == AttemptState::Launching);
+    let pending = seen.intents.iter().any(|it| it.state == IntentState::Pending);
     let fixed = [
-        Command::Advance(Duration::from_mins(10)),
-        Command::Open("slow"),
-        Command::Translate,
-        Command::Route,
-        Command::Recover(Found::Alive),
-        Command::Fire,
-        Command::Route,
-        Command::Claim,
-        Command::Launch,
-        Command::Dispatch(InjectAnswer::Accepted),
+        (true, Command::Advance(Duration::from_mins(10))),
+        (seen.events.iter().any(|event| event.checkpoint.is_none()), Command::Open("slow")),
+        (!seen.subscriptions.is_empty(), Command::Translate),
+        (true, Command::Route),
+        (seen.attempts.iter().any(|it| is_lost(seen, it)), Command::Recover(Found::Alive)),
+        (due, Command::Fire),
+        (due, Command::Route),
+        (ready, Command::Claim),
+        (launching, Command::Launch),
+        (pending, Command::Dispatch(InjectAnswer::Accepted)),
     ];
     let command = match fixed.get(turn) {
-        Some(command) => command.clone(),
+        Some((true, command)) => Some(command.clone()),
+        Some((false, _)) => return Next::Nothing,
         // As many of them as there may be, and then the round is over.
-        None if turn < MOVES_MAX => next_of_an_operator(seen)?,
-        None => return None,
+        None if turn < MOVES_MAX => next_of_an_operator(seen),
+        None => None,
     };
-    Some(Step { command, dies_at: None })
+    command.map_or(Next::Over, |command| Next::Step(Box::new(Step { command, dies_at: None })))
 }
 
 /// More turns than a round has.
 const MOVES_MAX: usize = 64;
+
+/// Whether nobody has an attempt's authority, or only an outcome that waits to be settled.
+fn is_lost(seen: &Snapshot, attempt: &AttemptRecord) -> bool {
+    !attempt.state.is_terminal()
+        && attempt.state != AttemptState::Parked
+        && attempt.lease_until.is_none_or(|until| until <= seen.now)
+}
 
 /// Whether a report of an attempt would have an effect.
 fn is_heard(seen: &Snapshot, attempt: &AttemptRecord) -> bool {
@@ -192,6 +262,9 @@ fn next_of_an_operator(seen: &Snapshot) -> Option<Command> {
         let end = TurnEnd::of(TurnOutcome::Completed);
         return Some(Command::Report { execution: attempt.id, epoch: attempt.epoch, end });
     }
+    if let Some(scope) = seen.paused.first() {
+        return Some(Command::Resume(scope.clone()));
+    }
     let held = works_in_order(seen).into_iter().find(|work| {
         let work = seen.work(*work);
         work.held.is_some() && !work.state.is_terminal()
@@ -202,7 +275,7 @@ fn next_of_an_operator(seen: &Snapshot) -> Option<Command> {
 type Choice = fn(&mut Draw, &Snapshot) -> Option<Command>;
 
 /// What a step may be, the likely more than once.
-const COMMANDS: [Choice; 44] = [
+const COMMANDS: [Choice; 73] = [
     accept,
     accept,
     accept,
@@ -245,8 +318,37 @@ const COMMANDS: [Choice; 44] = [
     order,
     order,
     alias,
+    order,
+    alias,
+    alias,
+    release,
     release,
     configure,
+    pause,
+    pause,
+    reopening,
+    reopening,
+    poisoned,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
+    possible,
 ];
 
 fn accept(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
@@ -301,7 +403,7 @@ fn draw_attempt<'a>(attempts: &[&'a AttemptRecord]) -> Option<&'a AttemptRecord>
 }
 
 fn advance(draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {
-    Some(Command::Advance(Duration::from_secs(draw.pick(&[1, 1, 15, 29, 30, 60, 300, 600]))))
+    Some(Command::Advance(Duration::from_secs(draw.pick(&[1, 1, 1, 15, 15, 29, 30, 60, 300, 600]))))
 }
 
 fn open_or_reopen(draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {
@@ -327,9 +429,9 @@ fn interrupt(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
 
 fn order(draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {
     let answer = draw.pick(&[InjectAnswer::Accepted, InjectAnswer::NotAccepting, InjectAnswer::Ambiguous]);
-    Some(match draw.below(4) {
-        0 => Command::Present,
-        1 => Command::Acknowledge(answer),
+    Some(match draw.below(6) {
+        0..=2 => Command::Present,
+        3 => Command::Acknowledge(answer),
         _other => Command::Dispatch(answer),
     })
 }
@@ -341,11 +443,140 @@ fn release(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
     if draw.one_in(4) { draw.of(&works) } else { draw.of(&held) }.copied().map(Command::Release)
 }
 
+/// One of the commands that would have an effect now, however seldom there is one.
+fn possible(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    let lost = |it: &AttemptRecord| is_lost(seen, it);
+    let soon = seen.now.after(Duration::from_secs(30));
+    let later = |it: &AttemptRecord| is_heard(seen, it) && it.lease_until < Some(soon);
+    let mut choices: Vec<Choice> = Vec::new();
+    let mut add = |is_possible: bool, choice: Choice| {
+        if is_possible {
+            choices.push(choice);
+        }
+    };
+    // The rarer it is that something is possible, the more often it is done then.
+    for _ in 0..3 {
+        add(seen.attempts.iter().any(later), renew);
+        add(seen.attempts.iter().any(|it| is_heard(seen, it)), advance_a_little);
+        add(seen.attempts.iter().any(|it| is_heard(seen, it)), give);
+        add(seen.attempts.iter().any(|it| is_heard(seen, it)), report);
+        add(seen.works.iter().any(|it| it.held.is_some() && !it.state.is_terminal()), release_held);
+        add(seen.intents.iter().any(|it| it.state == IntentState::Pending), order);
+    }
+    add(seen.events.iter().any(|event| event.checkpoint.is_none()), route_all);
+    add(seen.attempts.iter().any(later), renew);
+    add(seen.attempts.iter().any(lost), recover);
+    add(seen.attempts.iter().any(|it| it.state == AttemptState::Launching), launch);
+    add(seen.attempts.iter().any(|it| is_heard(seen, it)), report);
+    add(seen.works.iter().any(|it| it.state == WorkWord::Ready && !it.pending.is_empty()), claim);
+    add(seen.works.iter().any(|it| it.state == WorkWord::Running), interrupt_running);
+    add(seen.works.iter().any(|it| it.eligibility != EligibilityRecord::Clear), retry_failed);
+    add(seen.timers.iter().any(|it| it.due_at <= seen.now), fire);
+    add(seen.timers.iter().any(|it| it.due_at > seen.now), advance);
+    add(seen.intents.iter().any(|it| it.state == IntentState::Pending), order);
+    add(!seen.subscriptions.is_empty(), subscribe_again);
+    add(!seen.subscriptions.is_empty(), |_draw, _seen| Some(Command::Translate));
+    draw.of(&choices)?(draw, seen)
+}
+
+/// Less time than a lease lasts.
+fn advance_a_little(draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {
+    Some(Command::Advance(Duration::from_secs(draw.pick(&[1, 15, 29]))))
+}
+
+/// Something for what runs, to be taken in where its binding can.
+fn give(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    // A key of another scope's Work would only be refused until it is set aside.
+    let works = works_in_order(seen);
+    let running: Vec<Key> = works
+        .into_iter()
+        .filter(|work| seen.work(*work).state == WorkWord::Running)
+        .filter(|work| seen.work(*work).scope.as_str() == "main")
+        .flat_map(|work| seen.work(work).keys.iter().map(plain))
+        .collect();
+    let key = draw.of(&running)?.clone();
+    let handed = delivery(&format!("given-{}", draw.below(96))).of("test.given");
+    Some(Command::Accept(Delivery { key: Some(key), ..handed }))
+}
+
+fn present(_draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {
+    Some(Command::Present)
+}
+
+fn acknowledge(draw: &mut Draw, _seen: &Snapshot) -> Option<Command> {
+    Some(Command::Acknowledge(draw.pick(&[
+        InjectAnswer::Accepted,
+        InjectAnswer::NotAccepting,
+        InjectAnswer::Ambiguous,
+    ])))
+}
+
+/// A subscription as it is, which is installed again.
+fn subscribe_again(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    let known: Vec<&Subscription> = seen.subscriptions.values().collect();
+    draw.of(&known).map(|known| Command::Subscribe((*known).clone()))
+}
+
+fn interrupt_running(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    let delivery = DeliveryId::known(&format!("interrupt {}", draw.below(24)));
+    let works = works_in_order(seen);
+    let running: Vec<WorkId> =
+        works.into_iter().filter(|work| seen.work(*work).state == WorkWord::Running).collect();
+    draw.of(&running).map(|work| Command::Interrupt { work: *work, delivery })
+}
+
+fn retry_failed(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    let delivery = DeliveryId::known(&format!("retry {}", draw.below(8)));
+    let works = works_in_order(seen);
+    let failed: Vec<WorkId> =
+        works.into_iter().filter(|work| seen.work(*work).eligibility != EligibilityRecord::Clear).collect();
+    draw.of(&failed).map(|work| Command::Retry { work: *work, delivery })
+}
+
+fn release_held(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    let works = works_in_order(seen);
+    let held = |work: &WorkId| seen.work(*work).held.is_some() && !seen.work(*work).state.is_terminal();
+    let held: Vec<WorkId> = works.into_iter().filter(held).collect();
+    draw.of(&held).copied().map(Command::Release)
+}
+
+fn pause(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    let name = ScopeName::known(draw.pick(&["main", "main", "side"]));
+    // What is paused starts nothing, and a program is short.
+    let resumes = seen.paused.contains(&name) || draw.one_in(8);
+    Some(if resumes && !draw.one_in(6) { Command::Resume(name) } else { Command::Pause(name) })
+}
+
+/// Something about what may have ended, which then goes on as a successor.
+fn reopening(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    let mut handed = delivery(&format!("line-{}", draw.below(48))).key(draw.pick(&["x", "y"]));
+    if draw.one_in(8) {
+        // News for whoever waits, in any generation.
+        return Some(Command::Accept(handed.of("test.stray")));
+    }
+    if draw.one_in(4) {
+        handed.parent = draw.of(&seen.events).map(|event| event.id);
+    }
+    if draw.one_in(8) {
+        handed = handed.gate("slow");
+    }
+    handed.lifecycle = draw.pick(&[Lifecycle::Once, Lifecycle::RunOnce]);
+    let wish = if draw.one_in(8) { Wish::Usual } else { Wish::Reopen };
+    Some(Command::Accept(handed.of(draw.pick(&["test.happened", "test.given"])).wish(wish)))
+}
+
+/// Something that no handler will ever take.
+fn poisoned(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
+    let Command::Accept(handed) = accept(draw, seen)? else { return None };
+    let id = DeliveryId::known(&format!("poison-{}", draw.below(48)));
+    Some(Command::Accept(Delivery { id, wish: Wish::Poison, ..handed }))
+}
+
 fn configure(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
     // The same names, under other bounds. A handler that stands at its gate meanwhile is asked again, and which of two
     // Works that it makes with another one is the older is nobody's concern.
-    let routed = seen.events.iter().all(|event| event.checkpoint.is_some());
-    (routed && draw.one_in(2)).then(|| Command::Configure(configuration(draw.below(64))))
+    let stands = |event: &EventRecord| event.checkpoint.is_none() && seen.asked.contains_key(&event.id);
+    (!seen.events.iter().any(stands)).then(|| Command::Configure(configuration(draw.below(64))))
 }
 
 fn alias(draw: &mut Draw, seen: &Snapshot) -> Option<Command> {
@@ -427,6 +658,9 @@ fn handed(draw: &mut Draw, seen: &Snapshot) -> Delivery {
         Lifecycle::Standing,
         Lifecycle::Standing,
     ]);
+    if draw.one_in(8) {
+        handed.concurrency = Some(draw.pick(&["alone", "apart"]));
+    }
     if draw.one_in(10) {
         handed = handed.gate("slow");
     }
@@ -434,11 +668,11 @@ fn handed(draw: &mut Draw, seen: &Snapshot) -> Delivery {
 }
 
 fn end(draw: &mut Draw, seen: &Snapshot, attempt: &AttemptRecord) -> TurnEnd {
-    let outcome = match draw.below(8) {
+    let outcome = match draw.below(9) {
         0 | 1 => TurnOutcome::Completed,
-        2 => TurnOutcome::Handoff,
-        3 => TurnOutcome::Failed { retry_after_seconds: None },
-        4 => TurnOutcome::Failed { retry_after_seconds: Some(30) },
+        2 | 3 => TurnOutcome::Handoff,
+        4 => TurnOutcome::Failed { retry_after_seconds: None },
+        5 => TurnOutcome::Failed { retry_after_seconds: Some(30) },
         _other => TurnOutcome::Waiting(registration(draw, seen, attempt)),
     };
     let mut consumed: Vec<EventId> = Vec::new();
@@ -455,7 +689,9 @@ fn end(draw: &mut Draw, seen: &Snapshot, attempt: &AttemptRecord) -> TurnEnd {
 }
 
 fn registration(draw: &mut Draw, seen: &Snapshot, attempt: &AttemptRecord) -> Registration {
-    let own = seen.work(attempt.work).keys.iter().cloned().collect();
+    let own: BTreeSet<Key> =
+        seen.work(attempt.work).keys.iter().flat_map(|key| [key.clone(), plain(key)]).collect();
+    let own = own.into_iter().collect();
     Registration {
         keys: match draw.below(10) {
             0 => Vec::new(),

@@ -79,6 +79,15 @@ pub(super) fn told(seen: &Snapshot) -> BTreeSet<String> {
         let (parent, root, depth) = (places.event(it.parent), places.event(it.root), it.depth);
         lines.insert(format!("rejected {kind}: of {parent:?} in {root:?} at {depth}, {}", it.code));
     }
+    lines.insert(format!("configuration {}, paused {:?}", seen.generation, seen.paused));
+    for (id, it) in &seen.subscriptions {
+        let (work, after) = (places.work(it.work), places.up_to(it.after));
+        let (watched, own) = (&it.watched, &it.own);
+        lines.insert(format!(
+            "subscription {id} of {work:?}: {watched:?} {:?} as {} for {own:?} after {after}",
+            it.types, it.becomes,
+        ));
+    }
     for ((root, minute), count) in &seen.charged {
         lines.insert(format!("charged {:?} in {minute}: {count}", places.event(*root)));
     }

@@ -8,6 +8,8 @@ use domain::route::CheckpointOutcome;
 use domain::text::{BindingName, DeliveryId, EventType, RouteName, ScopeName, SourceName};
 use domain::time::Timestamp;
 
+use super::Subscription;
+
 /// Everything, at one moment. Lists are in the order in which things came to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
@@ -29,6 +31,12 @@ pub struct Snapshot {
     pub rejections: Vec<RejectionRecord>,
     /// How many derived Events each root had in each UTC minute.
     pub charged: BTreeMap<(EventId, i64), i64>,
+    /// The configuration in force.
+    pub generation: Generation,
+    /// Scopes that an operator has paused.
+    pub paused: BTreeSet<ScopeName>,
+    /// Subscriptions that go on, by their names.
+    pub subscriptions: BTreeMap<String, Subscription>,
     /// Which routes' handlers were asked about each Event.
     pub asked: BTreeMap<EventId, BTreeSet<RouteName>>,
 }

@@ -186,7 +186,6 @@ impl Reference {
 
     /// What orders Events that lead to a Work.
     pub(super) fn lanes_of(&self, work: WorkId) -> Vec<Lane> {
-        let keys = self.work(work).record.keys.iter().map(|key| Lane::Key(key.clone()));
-        keys.chain([Lane::Work(work)]).collect()
+        self.keys_to(work).into_iter().map(Lane::Key).chain([Lane::Work(work)]).collect()
     }
 }

@@ -7,7 +7,7 @@ use domain::text::{DeliveryId, EventType, ScopeName, SourceName};
 use domain::time::Timestamp;
 use domain::work::Lifecycle;
 
-use super::{Attempt, Fault, LEASE, Reference, Refusal, Timer, TimerOf};
+use super::{Attempt, Fault, LEASE, Reference, Refusal, Timer, TimerOf, Work};
 use crate::driver::{
     Answer, AttemptRecord, AttemptState, Capability, Delivery, EligibilityRecord, Found, IntentKind,
     IntentState, TimerKind, TimerRecord, TurnEnd, TurnOutcome, WorkWord, delivery,
@@ -27,14 +27,16 @@ impl Reference {
                 };
                 let has_input = !work.record.pending.is_empty();
                 let ready = work.record.state == WorkWord::Ready && eligible && has_input;
-                (ready || twice) && work.record.held.is_none()
+                let paused = self.paused.contains(&work.record.scope);
+                (ready || twice) && work.record.held.is_none() && !paused
             })
             .map(|work| (work.queued_at, work.made, work.record.id))
             .collect();
         ready.sort();
         let mut claimed = Vec::new();
         for (_since, _made, work) in ready {
-            if self.has_room(&self.work(work).record.scope) && self.comes_to() {
+            let room = self.has_room(&self.work(work).record.scope) && self.has_its_key(work);
+            if room && self.comes_to() {
                 claimed.push(self.claim_one(work));
             }
         }
@@ -48,6 +50,15 @@ impl Reference {
             active && self.work(attempt.record.work).record.scope == *scope
         });
         live.count() < usize::try_from(limit).unwrap_or(usize::MAX)
+    }
+
+    /// Whether no Work of its scope runs under the key of a Work.
+    fn has_its_key(&self, id: WorkId) -> bool {
+        let Work { record, concurrency: Some(key), .. } = self.work(id) else { return true };
+        !self.works.iter().any(|other| {
+            let same = other.record.scope == record.scope && other.concurrency == Some(*key);
+            same && other.record.state == WorkWord::Running
+        })
     }
 
     fn claim_one(&mut self, id: WorkId) -> ExecutionId {
@@ -149,12 +160,19 @@ impl Reference {
         active && attempt.settling.is_none()
     }
 
-    pub(super) fn report(
+    /// A report, after which outcomes are settled that wait for nothing any more: a crash may have left some.
+    pub(super) fn reported(
         &mut self,
         execution: ExecutionId,
         epoch: Epoch,
         end: TurnEnd,
     ) -> Result<Answer, Refusal> {
+        let answer = self.report(execution, epoch, end)?;
+        self.settle_waiting();
+        Ok(answer)
+    }
+
+    fn report(&mut self, execution: ExecutionId, epoch: Epoch, end: TurnEnd) -> Result<Answer, Refusal> {
         let attempt = self.find_attempt(execution).ok_or("unknown_run")?;
         if !Self::is_active(attempt) {
             return Err("ended");
@@ -417,6 +435,7 @@ impl Reference {
                 Found::NotAdoptable { stopped: false } => {}
             }
         }
+        self.settle_waiting();
         recovered
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::route::CheckpointOutcome;
-use domain::text::{DeliveryId, EventType, SourceName};
+use domain::text::{DeliveryId, EventType, ScopeName, SourceName};
 
 use super::{Fault, Reference, Refusal, TimerOf, UnderWay};
 use crate::driver::{
@@ -160,6 +160,9 @@ impl Reference {
                 || record.state == AttemptState::Parked
                 || attempt.settling.is_some()
             {
+                if !self.comes_to_hear((execution, event), IntentState::Stale) {
+                    return;
+                }
                 self.intents[at].state = IntentState::Stale;
                 continue;
             }
@@ -169,13 +172,22 @@ impl Reference {
             match self.intents[at].kind {
                 // Nobody is asked: it loses its authority, and what it had started is stopped.
                 IntentKind::Interrupt => {
+                    if !self.comes_to_send((execution, event)) {
+                        return;
+                    }
                     self.intents[at].attempted = true;
+                    if !self.comes_to_hear((execution, event), IntentState::Accepted) {
+                        return;
+                    }
                     self.intents[at].state = IntentState::Accepted;
                     self.fence(execution, event);
                 }
                 IntentKind::Inject if runs => {
+                    if !self.comes_to_send((execution, event)) {
+                        return;
+                    }
                     self.intents[at].attempted = true;
-                    self.under_way.push(UnderWay { execution, event, left });
+                    self.under_way.push(UnderWay { execution, event, left, heard: true });
                     return;
                 }
                 // It waits until its attempt can be asked.
@@ -191,15 +203,25 @@ impl Reference {
 
     /// Records what executors answered, and carries out what comes after it.
     pub(super) fn acknowledge(&mut self, answer: InjectAnswer) {
-        while let Some(UnderWay { execution, event, left }) = self.under_way.pop() {
+        while let Some(UnderWay { execution, event, left, heard }) = self.under_way.pop() {
             let at = self.order(execution, event);
-            if self.intents[at].state == IntentState::Pending {
-                self.intents[at].state = match answer {
-                    // Nobody knows, so it is presented again.
-                    InjectAnswer::Ambiguous => IntentState::Pending,
-                    InjectAnswer::Accepted => IntentState::Accepted,
-                    InjectAnswer::NotAccepting => IntentState::NotAccepting,
-                };
+            let becomes = match answer {
+                // Nobody knows, so it is presented again, or was for an attempt that has ended.
+                InjectAnswer::Ambiguous => self.intents[at].state,
+                InjectAnswer::Accepted => IntentState::Accepted,
+                InjectAnswer::NotAccepting => IntentState::NotAccepting,
+            };
+            let open = match self.intents[at].state {
+                IntentState::Pending => true,
+                // What was under way as its attempt ended was delivered or not all the same.
+                IntentState::Stale => heard,
+                IntentState::Accepted | IntentState::NotAccepting | IntentState::Consumed => false,
+            };
+            if open && becomes != self.intents[at].state {
+                if !self.comes_to_hear((execution, event), becomes) {
+                    continue;
+                }
+                self.intents[at].state = becomes;
             }
             self.carry_out(execution, left);
         }
@@ -215,10 +237,27 @@ impl Reference {
         work.queued_at = now;
     }
 
+    /// Lets a scope start nothing more. What runs goes on, and what arrives is routed.
+    pub(super) fn pause(&mut self, scope: ScopeName) -> Result<Answer, Refusal> {
+        if !self.scopes.contains_key(&scope) {
+            return Err("unknown_scope");
+        }
+        self.paused.insert(scope);
+        Ok(Answer::Done)
+    }
+
+    /// Takes a pause back.
+    pub(super) fn resume(&mut self, scope: &ScopeName) -> Result<Answer, Refusal> {
+        if !self.paused.remove(scope) && !self.scopes.contains_key(scope) {
+            return Err("unknown_scope");
+        }
+        Ok(Answer::Done)
+    }
+
     /// Lets a Work go on that an operator had to look at.
     pub(super) fn release(&mut self, id: WorkId) -> Result<Answer, Refusal> {
-        let held = self.find_work(id).ok_or("unknown_work")?.record.held.is_some();
-        if !held {
+        let record = &self.find_work(id).ok_or("unknown_work")?.record;
+        if record.held.is_none() || record.state.is_terminal() {
             return Err("not_held");
         }
         let now = self.now;

@@ -1,12 +1,12 @@
 //! What a crash in the middle of a command leaves: some of its parts whole, and none of them half.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::id::{EventId, ExecutionId};
 
 use super::Reference;
 use crate::differential::told::attempts_in_order;
-use crate::driver::{AttemptState, Command, Driver, Model, Snapshot};
+use crate::driver::{AttemptState, Command, Driver, IntentState, Model, Snapshot};
 
 /// More parts than a command of a case has.
 const PARTS_MAX: u32 = 64;
@@ -24,6 +24,10 @@ pub(super) struct Rest {
     launched: BTreeSet<ExecutionId>,
     /// The attempts of which it does what their executors found.
     found: BTreeSet<ExecutionId>,
+    /// The orders that it sends, by their attempts and Events.
+    sent: BTreeSet<(ExecutionId, EventId)>,
+    /// The orders of which it records what came of them.
+    answered: BTreeMap<(ExecutionId, EventId), IntentState>,
 }
 
 impl Reference {
@@ -37,6 +41,8 @@ impl Reference {
             | Command::Retry { .. }
             | Command::Interrupt { .. }
             | Command::Subscribe(_)
+            | Command::Pause(_)
+            | Command::Resume(_)
             | Command::Release(_) => true,
             Command::Route
             | Command::Open(_)
@@ -76,6 +82,16 @@ impl Reference {
         self.rest.as_ref().is_none_or(|rest| rest.launched.contains(&execution))
     }
 
+    /// Whether an order is sent before the process dies.
+    pub(super) fn comes_to_send(&self, order: (ExecutionId, EventId)) -> bool {
+        self.rest.as_ref().is_none_or(|rest| rest.sent.contains(&order))
+    }
+
+    /// Whether what came of an order is recorded before the process dies.
+    pub(super) fn comes_to_hear(&self, order: (ExecutionId, EventId), came: IntentState) -> bool {
+        self.rest.as_ref().is_none_or(|rest| rest.answered.get(&order) == Some(&came))
+    }
+
     /// Whether what was found of an attempt is done before the process dies.
     pub(super) fn comes_to_find(&self, execution: ExecutionId) -> bool {
         self.rest.as_ref().is_none_or(|rest| rest.found.contains(&execution))
@@ -97,11 +113,21 @@ impl Model for Reference {
         let launched: BTreeSet<ExecutionId> = launched.map(|(id, _it)| *id).collect();
         let found = pairs.iter().filter(|(_id, it)| !it.recovering);
         let found: BTreeSet<ExecutionId> = found.map(|(id, _it)| *id).collect();
+        let orders = seen.intents.iter().filter_map(|intent| {
+            let (own_id, _it) = pairs.iter().find(|(_id, it)| it.id == intent.execution)?;
+            let at = seen.events.iter().position(|event| event.id == intent.event)?;
+            Some(((*own_id, self.events.get(at)?.id), intent))
+        });
+        let orders: Vec<_> = orders.collect();
+        let sent = orders.iter().filter(|(_order, intent)| intent.attempted);
+        let sent: BTreeSet<_> = sent.map(|(order, _intent)| *order).collect();
+        let answered: BTreeMap<_, _> = orders.iter().map(|(order, intent)| (*order, intent.state)).collect();
         let mut left = Vec::new();
         for parts in 0..PARTS_MAX {
             let (routed, launched, found) = (routed.clone(), launched.clone(), found.clone());
+            let (sent, answered) = (sent.clone(), answered.clone());
             let mut one = self.clone();
-            one.rest = Some(Rest { parts, short: false, routed, launched, found });
+            one.rest = Some(Rest { parts, short: false, routed, launched, found, sent, answered });
             let _unheard = one.act(command.clone());
             let short = one.rest.take().is_some_and(|rest| rest.short);
             let _reopened = one.act(Command::Reopen);

@@ -22,6 +22,8 @@ pub enum Fault {
     ContradictionIsResolved,
     /// A Wait is never looked at again.
     WakeIsSuppressed,
+    /// What stands behind an Event that is dropped is not looked at again.
+    DroppedHidesLater,
     /// At its deadline a timeout wins over what was accepted before.
     DeadlineWins,
     /// A watermark includes the Event it names.
@@ -48,7 +50,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every one.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::DedupForgotten,
         Self::ClaimsTwice,
         Self::OrderIsGlobal,
@@ -58,6 +60,7 @@ impl Fault {
         Self::QueueIsInferred,
         Self::ContradictionIsResolved,
         Self::WakeIsSuppressed,
+        Self::DroppedHidesLater,
         Self::DeadlineWins,
         Self::WatermarkIsInclusive,
         Self::CancelKeepsWaits,

@@ -18,6 +18,8 @@ use crate::driver::{
 enum Asked {
     /// One has not answered yet, or failed.
     Nothing,
+    /// One fails, and always will.
+    Poison,
     /// None takes it.
     Unmatched,
     /// This route takes it first.
@@ -80,6 +82,9 @@ impl Reference {
             if said.gate.is_some_and(|gate| !self.open.contains(gate)) || said.wish == Wish::Fail {
                 return Asked::Nothing;
             }
+            if said.wish == Wish::Poison {
+                return Asked::Poison;
+            }
             if route.drops {
                 return Asked::Matched(route, Wish::Drop);
             }
@@ -94,7 +99,7 @@ impl Reference {
     /// Routes one Event; false when it has to wait.
     fn route_one(&mut self, id: EventId) -> Result<bool, Refusal> {
         let routed = self.place(id)?;
-        if routed {
+        if routed && !self.breaks(Fault::DroppedHidesLater) {
             // What comes first for somebody who waits may have stood behind it.
             for work in self.works.iter().map(|work| work.record.id).collect::<Vec<_>>() {
                 self.arbitrate(work);
@@ -111,8 +116,13 @@ impl Reference {
         }
         let (route, wish) = match self.ask(&event) {
             Asked::Nothing => return Ok(false),
+            Asked::Poison => {
+                self.mark(id, CheckpointOutcome::Quarantined, None, Some("told_to_fail"));
+                return Ok(true);
+            }
             Asked::Unmatched => {
-                let owner = event.key.as_ref().and_then(|key| self.owner(key));
+                let owner =
+                    event.key.as_ref().and_then(|key| self.owner(key)).map(|owner| self.newest(owner));
                 match owner.filter(|owner| self.is_waited_for(*owner, &event)) {
                     // What no route takes is news all the same to a Work that waits for it.
                     Some(owner) => {
@@ -133,7 +143,7 @@ impl Reference {
         let existing = match &target {
             Target::Dropped => about,
             Target::Existing(work, _) => Some(*work),
-            Target::New(..) => None,
+            Target::New(_, predecessor) => *predecessor,
         };
         if self.behind_earlier(&event, existing) {
             return Ok(false);
@@ -163,7 +173,18 @@ impl Reference {
     fn target(&self, event: &EventRecord, wish: &Wish) -> Result<Target, Refusal> {
         let keys = match wish {
             Wish::Drop => return Ok(Target::Dropped),
-            Wish::Fail => return Err("told_to_fail"),
+            Wish::Fail | Wish::Poison => return Err("told_to_fail"),
+            Wish::Reopen => {
+                let key = event.key.as_ref().ok_or("no_key")?;
+                return Ok(match self.owner(key).map(|owner| self.newest(owner)) {
+                    None => Target::New(vec![key.clone()], None),
+                    Some(newest) if self.work(newest).record.state.is_terminal() => {
+                        let keys = self.keys_after(newest, key).into_iter().collect();
+                        Target::New(keys, Some(newest))
+                    }
+                    Some(newest) => Target::Existing(newest, Vec::new()),
+                });
+            }
             Wish::Usual => match (&event.key, event.work) {
                 (Some(key), _) => vec![key.clone()],
                 (None, Some(work)) => return Ok(Target::Existing(work, Vec::new())),
@@ -179,7 +200,13 @@ impl Reference {
                 }
                 let predecessor = match wish {
                     Wish::Successor { of, .. } => Some(*of),
-                    Wish::Usual | Wish::Keys(_) | Wish::Fresh(_) | Wish::Drop | Wish::Fail => None,
+                    Wish::Usual
+                    | Wish::Keys(_)
+                    | Wish::Fresh(_)
+                    | Wish::Reopen
+                    | Wish::Drop
+                    | Wish::Fail
+                    | Wish::Poison => None,
                 };
                 return Ok(Target::New(keys.clone(), predecessor));
             }
@@ -254,6 +281,7 @@ impl Reference {
             return Err("not_ended");
         }
         let id = WorkId::from_number(self.number());
+        let place = predecessor.map(|before| self.place_after(before));
         self.works.push(Work {
             record: WorkRecord {
                 id,
@@ -266,11 +294,13 @@ impl Reference {
                 held: None,
             },
             lifecycle: self.said[&event.id].lifecycle,
+            concurrency: self.said[&event.id].concurrency,
             made: self.asked_at[&event.id],
             queued_at: self.now,
             woken_by: None,
             bridge: None,
             failed: None,
+            place,
         });
         if predecessor.is_some() {
             let created = Delivery {
@@ -284,7 +314,9 @@ impl Reference {
             let announced = self.announce(created);
             if announced.is_err() {
                 self.works.retain(|work| work.record.id != id);
-                return Err("causal_rejected");
+                let code = Some("successor_refused");
+                self.checkpoint(event, route, CheckpointOutcome::Terminal, predecessor, code);
+                return Ok(());
             }
         }
         self.checkpoint(event, route, CheckpointOutcome::Routed, Some(id), None);

@@ -30,6 +30,7 @@ const NOTICED_BY: [(Fault, &str, &str); Fault::ALL.len()] = [
     (Fault::QueueIsInferred, "unsupported_policy_explicit_fallback", "not refused but Done: Configure"),
     (Fault::ContradictionIsResolved, "unmatched_and_contradictory_target", "not refused but Accepted"),
     (Fault::WakeIsSuppressed, "wait_event_registration_orders", "a match wakes it"),
+    (Fault::DroppedHidesLater, "wait_event_registration_orders", "what stood behind it is news still"),
     (Fault::DeadlineWins, "wait_timeout_acceptance_tie", "what is accepted already wins"),
     (Fault::WatermarkIsInclusive, "wait_watermark_and_timeout_only", "what was observed is not used again"),
     (Fault::CancelKeepsWaits, "wait_cancel_orders", "a Wait ends with its Work"),

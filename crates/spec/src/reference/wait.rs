@@ -26,7 +26,7 @@ impl Reference {
         if registration.after > self.last_sequence() {
             return Err("watermark_beyond_history");
         }
-        let own = &self.work(self.attempt(execution).record.work).record.keys;
+        let own = self.keys_to(self.attempt(execution).record.work);
         if registration.keys.iter().any(|key| !own.contains(key)) {
             return Err("foreign_key");
         }
@@ -48,6 +48,9 @@ impl Reference {
             attempt.record.lease_until = None;
             attempt.record.recovering = false;
             self.retire_intents(execution);
+            for asked in self.under_way.iter_mut().filter(|asked| asked.execution == execution) {
+                asked.heard = false;
+            }
         } else {
             self.end_attempt(execution, AttemptState::Waiting);
         }
@@ -91,8 +94,9 @@ impl Reference {
         let inclusive = self.breaks(Fault::WatermarkIsInclusive) && event.sequence == wait.record.after;
         let has_key = |key: &Key| wait.record.keys.contains(key);
         let is_lost = event.checkpoint.as_ref().is_some_and(|checkpoint| match checkpoint.outcome {
+            CheckpointOutcome::Routed => checkpoint.work != Some(wait.record.work),
             // What no route takes is news all the same.
-            CheckpointOutcome::Routed | CheckpointOutcome::Unmatched => false,
+            CheckpointOutcome::Unmatched => false,
             CheckpointOutcome::Dropped | CheckpointOutcome::Terminal | CheckpointOutcome::Quarantined => true,
         });
         let is_own =
@@ -141,6 +145,8 @@ impl Reference {
         let work = self.work_mut(id);
         work.record.state = WorkWord::Ready;
         work.woken_by = Some(winner);
+        // Whatever held it as its timeout was refused, a fact has come first.
+        work.record.held = None;
         work.queued_at = now;
         // What goes on is charged to the winner's chain.
         let said = Delivery {

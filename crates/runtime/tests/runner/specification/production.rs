@@ -18,8 +18,8 @@ use domain::text::SubscriptionId;
 use domain::time::{Clock, Timestamp};
 use extension::{BoxFuture, Executor, Handler, Injected, Recovery, Secret, SecretError};
 use runtime::{
-    AcceptError, ControlError, Options, Progress, Registry, Runtime, Scopes, SecretSource, Stage, Stages,
-    SubscribeError,
+    AcceptError, ControlError, Options, PauseError, Progress, Registry, Runtime, Scopes, SecretSource, Stage,
+    Stages, SubscribeError,
 };
 use spec::driver::{
     Answer, AttemptState, Capability, Command, Delivery, Driver, Found, InjectAnswer, ScopeText, Snapshot,
@@ -236,6 +236,8 @@ impl Node {
                 Ok(_released) => Answer::Done,
                 Err(error) => refused(&error),
             },
+            Command::Pause(scope) => pause(self.runtime.pause_scope(scope.clone()).await),
+            Command::Resume(scope) => pause(self.runtime.resume_scope(scope.clone()).await),
         }
     }
 
@@ -268,6 +270,13 @@ impl Node {
             Ok(_generation) => Answer::Done,
             Err(error) => Answer::Refused(error.to_string()),
         }
+    }
+}
+
+fn pause<T>(paused: Result<T, PauseError>) -> Answer {
+    match paused {
+        Ok(_done) => Answer::Done,
+        Err(error) => Answer::Refused(error.to_string()),
     }
 }
 
@@ -592,6 +601,8 @@ impl Production {
         self.tokio = one_thread(&self.world.engine);
         self.world.executor.forget();
         self.begin();
+        // The first thing that a daemon does is to stop what nobody is known to have stopped.
+        self.tokio.block_on(self.nodes[0].runtime.stop_unstopped()).unwrap();
     }
 
     fn report(
@@ -691,6 +702,8 @@ impl Production {
             | Command::Present
             | Command::Acknowledge(_)
             | Command::Subscribe(_)
+            | Command::Pause(_)
+            | Command::Resume(_)
             | Command::Release(_) => self.on_one_node(command),
         }
     }

@@ -144,8 +144,8 @@ impl Executor for Hands {
         request: ResumeRequest,
         host: &'a dyn AttemptHost,
     ) -> BoxFuture<'a, Result<TurnResult, RunError>> {
-        // One that was adopted before it had recorded anything has nothing to go on from.
-        // None when its last turn was adopted before it had recorded anything.
+        // None when its last turn was adopted before it had recorded anything. Which turns had is the executor's to
+        // know: a process may die between the record and its noting that, so no stricter rule holds here.
         let session = request.session.as_deref();
         assert!(session.is_none_or(|session| session == b"handle"), "it goes on from what it had recorded");
         self.run(request.request, host)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::causal::minute_of;
 use domain::event::Event;
 use domain::execution::{Execution, ExecutionState};
-use domain::id::{EventId, ExecutionId, Sequence};
+use domain::id::{EventId, ExecutionId, Generation, Sequence};
 use domain::intent::{self, Intent};
 use domain::retry::Eligibility;
 use domain::store::kv::{CAUSAL_REJECTIONS, KvRow};
@@ -17,7 +17,7 @@ use domain::work::{Work, WorkState};
 use serde_json::Value;
 use spec::driver::{
     AttemptRecord, AttemptState, CheckpointRecord, EligibilityRecord, EventRecord, IntentKind, IntentRecord,
-    IntentState, RejectionRecord, Snapshot, TimerRecord, WaitRecord, WorkRecord, WorkWord,
+    IntentState, RejectionRecord, Snapshot, Subscription, TimerRecord, WaitRecord, WorkRecord, WorkWord,
 };
 
 /// More than any case makes of anything.
@@ -60,8 +60,17 @@ pub(super) fn read(tx: &mut dyn Tx) -> Result<Snapshot, StoreError> {
         intents,
         rejections: rejections.iter().map(rejection_record).collect(),
         charged,
+        generation: tx.current_generation_number()?.unwrap_or(Generation::from_number(0)),
+        paused: tx.pauses()?.into_iter().map(|pause| pause.scope).collect(),
+        subscriptions: BTreeMap::new(),
         asked: BTreeMap::new(),
     };
+    if tx.is_subscribed()? {
+        for work in &works {
+            let of = tx.subscriptions_of(work.id, MANY)?.into_iter().map(subscription_record);
+            snapshot.subscriptions.extend(of.map(|it| (it.id.clone(), it)));
+        }
+    }
     for work in works {
         snapshot.works.push(work_record(tx, work, &events)?);
     }
@@ -207,6 +216,11 @@ fn wait_record(wait: Wait) -> WaitRecord {
     };
     let Wait { work, execution, keys, types, after, .. } = wait;
     WaitRecord { work, execution, keys, types, after, state }
+}
+
+fn subscription_record(it: domain::alias::Subscription) -> Subscription {
+    let domain::alias::Subscription { id, work, watched, types, own, becomes, after, .. } = it;
+    Subscription { id: id.as_str().to_owned(), work, watched, types, own, becomes, after }
 }
 
 fn rejection_record(row: &KvRow) -> RejectionRecord {

@@ -7,7 +7,7 @@ use domain::event::Key;
 use domain::id::EventId;
 use domain::route::{End, Match};
 use domain::succession::plain_keys;
-use domain::text::{Code, EventType, HandlerName, RouteName, WorkKind};
+use domain::text::{Code, ConcurrencyKey, EventType, HandlerName, RouteName, WorkKind};
 use domain::work::Lifecycle;
 use extension::{BoxFuture, ConfigProblem, Handler, HandlerError, PreparedRoute, RouteInput};
 use serde_json::{Value, json};
@@ -62,10 +62,13 @@ pub(super) fn payload(delivery: &Delivery) -> Value {
         Wish::Keys(keys) => ("keys", keys),
         Wish::Fresh(keys) => ("fresh", keys),
         Wish::Successor { keys, .. } => ("successor", keys),
+        Wish::Reopen => ("reopen", &[]),
         Wish::Drop => ("drop", &[]),
         Wish::Fail => ("fail", &[]),
+        Wish::Poison => ("poison", &[]),
     };
-    json!({ "wish": wish, "keys": keys, "lifecycle": delivery.lifecycle, "gate": delivery.gate })
+    json!({ "wish": wish, "keys": keys, "lifecycle": delivery.lifecycle, "gate": delivery.gate,
+        "concurrency": delivery.concurrency })
 }
 
 #[derive(Debug)]
@@ -121,9 +124,9 @@ impl PreparedRoute for ToldRoute {
                 let mut open = self.desk.open.subscribe();
                 open.wait_for(|open| open.contains(gate)).await.expect("the desk outlives its handlers");
             }
-            if says["wish"] == "fail" {
-                let code = Code::known("told_to_fail");
-                return Err(HandlerError { code, reason: "the case says so".to_owned(), is_final: false });
+            if says["wish"] == "fail" || says["wish"] == "poison" {
+                let (code, is_final) = (Code::known("told_to_fail"), says["wish"] == "poison");
+                return Err(HandlerError { code, reason: "the case says so".to_owned(), is_final });
             }
             if self.drops || says["wish"] == "drop" {
                 let code = Code::known("told_to_drop");
@@ -131,29 +134,32 @@ impl PreparedRoute for ToldRoute {
             }
             let lifecycle: Lifecycle = serde_json::from_value(says["lifecycle"].clone()).unwrap();
             let keys: Vec<Key> = serde_json::from_value(says["keys"].clone()).unwrap();
+            let concurrency = says["concurrency"].as_str().map(ConcurrencyKey::known);
+            let attach = |keys, reopens| {
+                let concurrency = concurrency.clone();
+                Match::Attach { keys, kind: kind(), lifecycle, concurrency, reopens }
+            };
             Ok(match says["wish"].as_str().expect("a payload of the cases has a wish") {
                 "usual" => match (&input.event.key, input.event.work) {
-                    (Some(key), _) => Some(attach(vec![key.clone()], lifecycle, Vec::new())),
+                    (Some(key), _) => Some(attach(vec![key.clone()], Vec::new())),
                     (None, Some(_work)) => Some(Match::Addressed),
                     (None, None) => None,
                 },
-                "keys" => Some(attach(keys, lifecycle, Vec::new())),
+                "keys" => Some(attach(keys, Vec::new())),
                 // The runtime makes the generation of a plain key itself.
-                "successor" => {
-                    let ends = vec![End::Completed, End::Failed, End::Cancelled];
-                    Some(attach(plain_keys(&keys), lifecycle, ends))
-                }
-                "fresh" => Some(Match::Fresh { kind: kind(), lifecycle, keys, concurrency: None }),
+                "successor" => Some(attach(plain_keys(&keys), every_end())),
+                "reopen" => Some(attach(input.event.key.iter().cloned().collect(), every_end())),
+                "fresh" => Some(Match::Fresh { kind: kind(), lifecycle, keys, concurrency }),
                 wish => panic!("no such wish: {wish}"),
             })
         })
     }
 }
 
-fn kind() -> WorkKind {
-    WorkKind::known("told")
+fn every_end() -> Vec<End> {
+    vec![End::Completed, End::Failed, End::Cancelled]
 }
 
-fn attach(keys: Vec<Key>, lifecycle: Lifecycle, reopens: Vec<End>) -> Match {
-    Match::Attach { keys, kind: kind(), lifecycle, concurrency: None, reopens }
+fn kind() -> WorkKind {
+    WorkKind::known("told")
 }
