@@ -145,6 +145,7 @@ fn nothing() -> Failure {
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         use domain::alias::SubscribeRefusal;
+        use domain::budget::meter::ReportRefusal;
         use domain::lease::Fenced;
         use domain::toolbelt::CallRefusal;
 
@@ -180,9 +181,11 @@ impl From<CallError> for Failure {
                 CallRefusal::ReservedSource => ErrorCode::ReservedSource,
                 CallRefusal::KeyTaken => ErrorCode::KeyConflict,
                 CallRefusal::TooLarge(_) => ErrorCode::PayloadTooLarge,
-                CallRefusal::TooManyKeys | CallRefusal::Amount | CallRefusal::Progress => {
-                    ErrorCode::BadRequest
-                }
+                CallRefusal::Report(ReportRefusal::Exhausted) => ErrorCode::TooManyCalls,
+                CallRefusal::TooManyKeys
+                | CallRefusal::Amount
+                | CallRefusal::Report(_)
+                | CallRefusal::Progress => ErrorCode::BadRequest,
                 CallRefusal::NoKey => ErrorCode::InvalidWait,
                 CallRefusal::UnknownBinding(_) => ErrorCode::UnknownBinding,
                 CallRefusal::NotInjected(_) => ErrorCode::NotInjected,

@@ -63,7 +63,6 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
             declared: Declared {
                 wait: Some(Box::new(Registration { timeout_seconds: Some(5), ..Registration::default() })),
                 acknowledged: true,
-                used: true,
             },
         },
     }
