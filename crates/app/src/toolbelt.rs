@@ -121,7 +121,11 @@ impl Door {
         };
         let answered = Box::pin(self.0.runtime().call(by, id.parse()?, call)).await?;
         let mut response = Response::new(Body::full(answered.answer));
-        *response.status_mut() = if answered.again { StatusCode::OK } else { StatusCode::CREATED };
+        *response.status_mut() = match (answered.held, answered.again) {
+            (true, _) => StatusCode::ACCEPTED,
+            (false, true) => StatusCode::OK,
+            (false, false) => StatusCode::CREATED,
+        };
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
     }
@@ -186,6 +190,9 @@ impl From<CallError> for Failure {
                 | CallRefusal::Amount
                 | CallRefusal::Report(_)
                 | CallRefusal::Progress => ErrorCode::BadRequest,
+                CallRefusal::Gate { .. } => ErrorCode::GateRefused,
+                CallRefusal::GateSilent(_) => ErrorCode::GateSilent,
+                CallRefusal::ScopeNotWritable { .. } => ErrorCode::ScopeNotWritable,
                 CallRefusal::NoKey => ErrorCode::InvalidWait,
                 CallRefusal::UnknownBinding(_) => ErrorCode::UnknownBinding,
                 CallRefusal::NotInjected(_) => ErrorCode::NotInjected,

@@ -17,7 +17,7 @@ use crate::id::{Epoch, EventId, ExecutionId, WorkId};
 use crate::lane::Fnv;
 use crate::lease::Fenced;
 use crate::outcome::{Outcome, TurnResult};
-use crate::text::{BindingName, CallId, SourceName};
+use crate::text::{BindingName, CallId, Code, ScopeName, SourceName};
 use crate::time::Timestamp;
 use crate::wait::Registration;
 
@@ -248,6 +248,25 @@ pub enum CallRefusal {
     /// An amount is none.
     #[error("usage is one to {UNITS_MAX} units, each with an amount from 0 to 9000000000000")]
     Amount,
+    /// A gate is against it.
+    #[error("gate `{gate}` refuses the call: {reason}")]
+    Gate {
+        /// Which one.
+        gate: Code,
+        /// Why, in its words.
+        reason: String,
+    },
+    /// A gate failed, or took too long. The same call may be made again.
+    #[error("gate `{0}` did not answer, and without its word the call is not made")]
+    GateSilent(Code),
+    /// A Work may not be created there.
+    #[error("scope `{from}` may not create Works in scope `{scope}`; add it to the `write_scopes` of `{from}`")]
+    ScopeNotWritable {
+        /// The attempt's scope.
+        from: ScopeName,
+        /// The other one.
+        scope: ScopeName,
+    },
     /// What it used is not reported like that.
     #[error(transparent)]
     Report(#[from] ReportRefusal),
@@ -272,6 +291,9 @@ impl CallRefusal {
             Self::TooLarge(_) => "payload_too_large",
             Self::Report(ReportRefusal::Exhausted) => "too_many_calls",
             Self::TooManyKeys | Self::Amount | Self::Report(_) | Self::Progress => "invalid_call",
+            Self::Gate { .. } => "gate_refused",
+            Self::GateSilent(_) => "gate_silent",
+            Self::ScopeNotWritable { .. } => "scope_not_writable",
             Self::NoKey => "no_key",
             Self::UnknownBinding(_) => "unknown_binding",
             Self::NotInjected(_) => "not_injected",

@@ -36,7 +36,8 @@ pub use executor::{
     AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, Notice, PinError, Recovery,
     ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
-pub use gate::{StartDecision, StartGate, StartSettlement, StartView};
+pub use domain::toolbelt::Operation;
+pub use gate::{CallDecision, CallGate, CallSubject, CallView, StartDecision, StartGate, StartSettlement, StartView};
 pub use handler::{EXTENSION_UNAVAILABLE, Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
 pub use secret::{Secret, SecretError, Secrets};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::scope::SecretRef;
 use domain::text::{ExecutorName, HandlerName};
-use extension::{BoxFuture, Executor, Handler, Secret, SecretError, StartGate};
+use extension::{CallGate, BoxFuture, Executor, Handler, Secret, SecretError, StartGate};
 
 /// Handlers that come and go with the configuration, such as those of other processes.
 pub trait HandlerSource: fmt::Debug + Send + Sync {
@@ -14,13 +14,14 @@ pub trait HandlerSource: fmt::Debug + Send + Sync {
     fn handler(&self, name: &HandlerName) -> Option<Arc<dyn Handler>>;
 }
 
-/// Handlers, executors and start gates. All but those of a [`HandlerSource`] are fixed when the daemon starts.
+/// Handlers, executors and gates. All but those of a [`HandlerSource`] are fixed when the daemon starts.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     handlers: BTreeMap<HandlerName, Arc<dyn Handler>>,
     source: Option<Arc<dyn HandlerSource>>,
     executors: BTreeMap<ExecutorName, Arc<dyn Executor>>,
     gates: Vec<Arc<dyn StartGate>>,
+    call_gates: Vec<Arc<dyn CallGate>>,
 }
 
 impl Registry {
@@ -34,6 +35,7 @@ impl Registry {
             executors: executors.into_iter().map(|executor| (executor.name(), executor)).collect(),
             source: None,
             gates: Vec::new(),
+            call_gates: Vec::new(),
         }
     }
 
@@ -49,6 +51,18 @@ impl Registry {
     pub fn with_gates(mut self, gates: impl IntoIterator<Item = Arc<dyn StartGate>>) -> Self {
         self.gates.extend(gates);
         self
+    }
+
+    /// The same with gates on calls, which are asked in this order.
+    #[must_use]
+    pub fn with_call_gates(mut self, gates: impl IntoIterator<Item = Arc<dyn CallGate>>) -> Self {
+        self.call_gates.extend(gates);
+        self
+    }
+
+    /// Every gate on calls.
+    pub fn call_gates(&self) -> &[Arc<dyn CallGate>] {
+        &self.call_gates
     }
 
     /// Every start gate.

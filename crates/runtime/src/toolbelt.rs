@@ -31,6 +31,7 @@ mod emit;
 mod wait;
 mod child;
 mod input;
+mod gate;
 
 pub use child::Birth;
 pub use context::Context;
@@ -90,6 +91,8 @@ pub struct Answered {
     pub answer: Vec<u8>,
     /// Whether the call had been made before; then nothing new happened.
     pub again: bool,
+    /// Whether a gate has it wait: it did not run, and the turn waits for what the answer says.
+    pub held: bool,
 }
 
 /// Why a call had no effect.
@@ -155,7 +158,11 @@ impl Runtime {
     /// # Errors
     /// [`CallError`]; then nothing has changed but what is kept of a causal refusal.
     pub async fn call(&self, by: Presented, id: CallId, request: Request) -> Result<Answered, CallError> {
-        let proposed = self.propose_call(&request);
+        let plan = self.planned(by, &id, &request).await?;
+        let proposed = match &plan {
+            Some(plan) => self.propose_call(&plan.request()),
+            None => self.propose_call(&request),
+        };
         let ledgers = match &request {
             Request::Usage(_) => LEDGERS_OF_A_REPORT,
             Request::Emit(_)
@@ -165,7 +172,10 @@ impl Runtime {
             | Request::Acknowledge(_) => 0,
         };
         let body = move |tx: &mut dyn Tx, active: &ActiveGeneration, crossings: &mut Crossings<'_>| {
-            make(tx, active, by, &id, (&request, &proposed, crossings))
+            match &plan {
+                Some(plan) => gate::hold(tx, active, (by, &id, &request), (plan, &proposed)),
+                None => make(tx, active, by, &id, (&request, &proposed, crossings)),
+            }
         };
         let outcome = self.under_newest((Priority::Normal, "call"), ledgers, body).await?;
         self.hints().committed();
@@ -220,6 +230,20 @@ fn caller(tx: &mut dyn domain::store::Snapshot, by: Presented) -> Result<Executi
     Ok(execution)
 }
 
+/// What a call was answered that its attempt made before under this id.
+fn known(
+    tx: &mut dyn Tx,
+    execution: &Execution,
+    id: &CallId,
+    request: &Request,
+) -> Result<Option<Answered>, CallError> {
+    let Some(known) = tx.call(execution.id, id)? else { return Ok(None) };
+    if known.request != request.fingerprint() {
+        return Err(CallRefusal::Reused.into());
+    }
+    Ok(Some(Answered { answer: known.answer, again: true, held: false }))
+}
+
 fn make(
     tx: &mut dyn Tx,
     active: &ActiveGeneration,
@@ -228,12 +252,8 @@ fn make(
     (request, proposed, crossings): (&Request, &Proposed, &mut Crossings<'_>),
 ) -> Result<Outcome, CallError> {
     let execution = caller(tx, by)?;
-    let fingerprint = request.fingerprint();
-    if let Some(known) = tx.call(execution.id, id)? {
-        if known.request != fingerprint {
-            return Err(CallRefusal::Reused.into());
-        }
-        return Ok(Ok((Answered { answer: known.answer, again: true }, Effect::default())));
+    if let Some(answered) = known(tx, &execution, id, request)? {
+        return Ok(Ok((answered, Effect::default())));
     }
     let number = tx.calls_made(execution.id)? + 1;
     if number > CALLS_MAX {
@@ -246,7 +266,10 @@ fn make(
                 Err(refusal) => return Ok(Err(refusal)),
             }
         }
-        Request::Wait(awaited) => wait::declare(tx, active, &execution, (awaited, proposed))?,
+        Request::Wait(awaited) => {
+            let (said, effect) = wait::declare(tx, active, &execution, (awaited, proposed))?;
+            (json(&said), effect)
+        }
         Request::Child(birth) => match child::create(tx, active, &execution, (birth, proposed))? {
             Ok(answer) => (answer, Effect { created: true, ..Effect::default() }),
             Err(refusal) => return Ok(Err(refusal)),
@@ -268,11 +291,11 @@ fn make(
         id: id.clone(),
         number,
         operation: request.operation(),
-        request: fingerprint,
+        request: request.fingerprint(),
         answer: answer.clone(),
         at: tx.now(),
     })?;
-    Ok(Ok((Answered { answer, again: false }, effect)))
+    Ok(Ok((Answered { answer, again: false, held: false }, effect)))
 }
 
 /// Counts what a turn reports of its use at once, and answers what it has used so far and how its budgets stand. The

@@ -23,6 +23,7 @@ mod runner {
     mod crash_sequels;
     mod crowd;
     mod gate;
+    mod gated;
     mod interrupt;
     mod inject;
     mod loops;

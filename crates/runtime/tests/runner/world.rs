@@ -514,6 +514,19 @@ impl World {
         texts: Texts,
         (look_again, gates): (Option<Duration>, Vec<Arc<dyn StartGate>>),
     ) -> Self {
+        let double: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
+        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [double]).with_gates(gates);
+        Self::registered(store, clock, executor, texts, (look_again, registry)).await
+    }
+
+    /// As [`Self::looking`], with what is registered.
+    pub(super) async fn registered(
+        store: Store,
+        clock: Arc<HandClock>,
+        executor: Arc<Double>,
+        texts: Texts,
+        (look_again, registry): (Option<Duration>, Registry),
+    ) -> Self {
         let known = Arc::clone(&texts);
         let secrets = Arc::new(Secrets::default());
         let options = Options {
@@ -524,8 +537,6 @@ impl World {
             tokens: Arc::new(CountedTokens::default()),
             look_again,
         };
-        let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
-        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared]).with_gates(gates);
         let (runtime, stages) = Runtime::new(store, registry, options);
         runtime.prepare().await.unwrap();
         Self { runtime, stages, executor, clock, secrets, claims: false, texts }
