@@ -28,14 +28,17 @@ pub enum Change {
         /// What became of it.
         outcome: CheckpointOutcome,
     },
-    /// A Work was created or changed its state.
+    /// A Work was created, or changed its state or what keeps it in that state.
+    ///
+    /// Works of a scope that are moved together have one row, which names the first.
     Work {
         /// The Work.
         id: WorkId,
         /// The state it is in now.
         state: WorkState,
     },
-    /// An Execution was created or changed its state.
+    /// An Execution was created or changed its state, or, when both states are the same, something that is told about
+    /// it: what it was asked to take in, a step it told.
     Execution {
         /// The Execution.
         id: ExecutionId,

@@ -205,6 +205,18 @@ impl Work {
         }
     }
 
+    /// Whether whoever looks at it sees something else than at `read`, and has to be told: another state, or
+    /// something else that keeps it there. What only ends its waiting for room is told by the start that follows,
+    /// and new input by the Event's own row.
+    pub fn shows_more_than(&self, read: &Self) -> bool {
+        self.state != read.state
+            || self.hold != read.hold
+            || self.let_through != read.let_through
+            || self.failures != read.failures
+            || self.eligibility != read.eligibility
+            || (self.queue != read.queue && matches!(self.queue, Queue::Blocked(_)))
+    }
+
     /// The list on which it waits while another Work runs under its concurrency key; none without a key.
     pub fn concurrency_blocker(&self) -> Option<Blocker> {
         self.concurrency.clone().map(|key| Blocker::Concurrency(self.scope.clone(), key))

@@ -103,7 +103,9 @@ pub(crate) fn turn_ended(
         parent: tx.event(execution.turn.cause)?,
         ..AcceptFacts::new(active.bounds(&execution.scope))
     };
-    Ok(publish(tx, active, &delivery, &facts)? == Announced::Heard)
+    // An attempt ends once under an epoch, and whoever says so again is refused before.
+    let derived = causal::derive_first(tx, &delivery, &facts)?;
+    Ok(publish(tx, active, derived)? == Announced::Heard)
 }
 
 /// The body of a `core.work.created` Event.
@@ -155,7 +157,8 @@ pub(crate) fn created(
         parent: Some(cause.clone()),
         ..AcceptFacts::new(active.bounds(&work.scope))
     };
-    publish(tx, active, &delivery, &facts)
+    let derived = causal::derive(tx, &delivery, &facts)?;
+    publish(tx, active, derived)
 }
 
 /// The body of a `core.wait.woken` Event.
@@ -198,7 +201,8 @@ pub(crate) fn woken(
         parent: Some(winner.clone()),
         ..AcceptFacts::new(active.bounds(&wait.scope))
     };
-    publish(tx, active, &delivery, &facts)
+    let derived = causal::derive(tx, &delivery, &facts)?;
+    publish(tx, active, derived)
 }
 
 /// What was published when a Wait ended; none while it goes on, or when its chain refused it.
@@ -209,13 +213,8 @@ pub(crate) fn of_wait(tx: &mut dyn Snapshot, wait: WaitId) -> Result<Option<Even
     tx.event_of_delivery(&SourceName::known(CORE_SOURCE), &wait::woken_delivery(wait))
 }
 
-fn publish(
-    tx: &mut dyn Tx,
-    active: &ActiveGeneration,
-    delivery: &Delivery,
-    facts: &AcceptFacts,
-) -> Result<Announced, StoreError> {
-    let event = match causal::derive(tx, delivery, facts)? {
+fn publish(tx: &mut dyn Tx, active: &ActiveGeneration, derived: Derived) -> Result<Announced, StoreError> {
+    let event = match derived {
         Derived::Accepted(event) => event,
         Derived::Duplicate => return Ok(Announced::Unheard),
         Derived::Refused(refusal) => return Ok(Announced::Refused(refusal)),

@@ -460,8 +460,6 @@ fn publish(
     let (sequence, now) = (tx.next_sequence(), tx.now());
     let event = delivery::admit(&delivery, &facts, sequence, now)
         .expect("a root of the runtime that names a Work of its own scope");
-    if !tx.insert_event(&event, &delivery.payload)? {
-        return Err(StoreError::Conflict { what: "a delivery that is both there and not" });
-    }
+    tx.insert_new_event(&event, &delivery.payload)?;
     Ok(Said { event: event.id, announced: announce::leave(tx, active, &event)? })
 }

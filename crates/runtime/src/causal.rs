@@ -51,6 +51,19 @@ pub(crate) fn derive(
     if tx.event_of_delivery(&delivery.source, &delivery.delivery_id)?.is_some() {
         return Ok(Derived::Duplicate);
     }
+    derive_first(tx, delivery, facts)
+}
+
+/// Does what [`derive`] does to a delivery that cannot have been accepted before, since its id is made by what happens
+/// once. Nobody looks for an earlier one.
+///
+/// # Errors
+/// [`StoreError`], of which [`StoreError::Conflict`] says that there is one after all.
+pub(crate) fn derive_first(
+    tx: &mut dyn Tx,
+    delivery: &Delivery,
+    facts: &AcceptFacts,
+) -> Result<Derived, StoreError> {
     let (sequence, now) = (tx.next_sequence(), tx.now());
     let event = match delivery::admit(delivery, facts, sequence, now) {
         Ok(event) => event,
@@ -65,9 +78,7 @@ pub(crate) fn derive(
         reject(tx, delivery, facts, refusal)?;
         return Ok(Derived::Refused(AcceptRefusal::Causal(refusal)));
     }
-    if !tx.insert_event(&event, &delivery.payload)? {
-        return Err(StoreError::Conflict { what: "a delivery that is both there and not" });
-    }
+    tx.insert_new_event(&event, &delivery.payload)?;
     Ok(Derived::Accepted(event))
 }
 

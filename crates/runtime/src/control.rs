@@ -336,9 +336,7 @@ fn retry(
     let facts = AcceptFacts { target: Some(work.clone()), ..AcceptFacts::new(active.bounds(&work.scope)) };
     let event = delivery::admit(&delivery, &facts, sequence, now)
         .expect("an operator's root that names a Work of its own scope");
-    if !tx.insert_event(&event, &delivery.payload)? {
-        return Err(StoreError::Conflict { what: "a delivery that is both there and not" }.into());
-    }
+    tx.insert_new_event(&event, &delivery.payload)?;
     // What looks again at a hold stays: the hold does, too.
     for timer in tx.timers_of(id, BATCH)? {
         if let TimerKind::Retry { .. } = timer.kind {

@@ -231,9 +231,7 @@ fn order(
     let facts = AcceptFacts { target: Some(work.clone()), ..AcceptFacts::new(active.bounds(&work.scope)) };
     let event = delivery::admit(&delivery, &facts, sequence, now)
         .expect("an operator's root that names a Work of its own scope");
-    if !tx.insert_event(&event, &delivery.payload)? {
-        return Err(StoreError::Conflict { what: "a delivery that is both there and not" }.into());
-    }
+    tx.insert_new_event(&event, &delivery.payload)?;
     tx.insert_checkpoint(&checkpoint(&event, &run, kind, active))?;
     if message.is_some() {
         let binding = run.binding.clone();

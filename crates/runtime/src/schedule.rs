@@ -231,11 +231,11 @@ impl Step<'_> {
         work: &Work,
     ) -> Result<bool, StoreError> {
         if paused_by(&scope.lineage, &self.paused).is_some() {
-            self.block_scope(tx, &Blocker::ScopePaused(work.scope.clone()), &work.scope)?;
+            self.block_scope(tx, &Blocker::ScopePaused(work.scope.clone()), work)?;
             return Ok(false);
         }
         if self.room(tx, scope)? == 0 {
-            self.block_scope(tx, &Blocker::ScopeFull(work.scope.clone()), &work.scope)?;
+            self.block_scope(tx, &Blocker::ScopeFull(work.scope.clone()), work)?;
             return Ok(false);
         }
         if let (Some(key), Some(busy)) = (&work.concurrency, work.concurrency_blocker())
@@ -369,15 +369,11 @@ impl Step<'_> {
         Ok(room)
     }
 
-    /// Moves the runnable Works of a scope of which none can start, many at a time, so that nobody walks past them.
-    fn block_scope(
-        &mut self,
-        tx: &mut dyn Tx,
-        blocker: &Blocker,
-        scope: &ScopeName,
-    ) -> Result<(), StoreError> {
-        self.room.insert(scope.clone(), 0);
-        self.done.blocked += tx.block_runnable(scope, blocker, MOVED_AT_ONCE)?;
+    /// Moves the runnable Works of the scope of `first`, of which none can start, many at a time, so that nobody walks
+    /// past them.
+    fn block_scope(&mut self, tx: &mut dyn Tx, blocker: &Blocker, first: &Work) -> Result<(), StoreError> {
+        self.room.insert(first.scope.clone(), 0);
+        self.done.blocked += tx.block_runnable(first, blocker, MOVED_AT_ONCE)?;
         Ok(())
     }
 

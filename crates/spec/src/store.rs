@@ -194,11 +194,12 @@ macro_rules! for_each_store_case {
             ended_session_is_gone
             session_digest_belongs_to_one_session
             feed_tells_each_transition_once
-            feed_is_silent_about_anything_but_states
+            feed_is_silent_about_what_shows_nothing
             feed_tells_each_checkpoint
             feed_resumes_after_any_row
             feed_is_pruned_by_age
             feed_tells_a_terminal_state
+            feed_tells_what_keeps_a_work
             event_list_filters
             event_pages_neither_repeat_nor_skip
             work_list_filters

@@ -234,11 +234,13 @@ pub(crate) struct Transaction<'e> {
     pub(crate) db: Handle<'e>,
     pub(crate) place: Place,
     changes: Vec<Change>,
+    /// Rows of the feed that are not written yet, column by column.
+    pub(crate) untold: Vec<[Option<i64>; 7]>,
 }
 
 impl<'e> Transaction<'e> {
     pub(crate) fn new(db: Handle<'e>, place: Place) -> Self {
-        Self { db, place, changes: Vec::new() }
+        Self { db, place, changes: Vec::new(), untold: Vec::new() }
     }
 
     /// The sequence that the next request begins with, if this one is kept.

@@ -9,17 +9,22 @@ use domain::execution::{Execution, ExecutionState};
 use domain::id::WorkId;
 use domain::store::{ExecutionFilter, Snapshot, StartFilter, StoreError, WaitFilter};
 use domain::time::Timestamp;
+use domain::wait::{Wait, WaitState};
 
 use super::failure::Failure;
 use super::query::Query;
 use super::server::{Answer, Asked, json, read};
-use super::wire::{KeyBody, StartBody, TimelineBody, TimelineRowBody, TimelineRunBody, WaitBody};
+use super::wire::{
+    KeyBody, StartBody, StretchBody, TimelineBody, TimelineRowBody, TimelineRunBody, WaitBody,
+};
 use crate::daemon::Daemon;
 
 /// The most ended runs that are looked at, and the most live ones.
 const RUNS_MAX: u32 = 2000;
 /// The most rows.
 const ROWS_MAX: usize = 50;
+/// The most Waits of a Work that are looked at, its newest.
+const WAITS_MAX: u32 = 100;
 /// The most starts that are looked at.
 const STARTS_MAX: u32 = 50;
 
@@ -152,12 +157,27 @@ fn row(tx: &mut dyn Snapshot, work: WorkId, runs: &[Execution]) -> Result<Timeli
     let newest = runs.first().expect("a Work has a row for its runs");
     let trigger = tx.event(newest.trigger)?;
     let wait = tx.active_wait(work)?;
+    let ended = if runs.iter().any(|run| run.turn.number > 1) {
+        tx.waits(&WaitFilter { work: Some(work), ..WaitFilter::default() }, WAITS_MAX)?
+    } else {
+        Vec::new()
+    };
     Ok(TimelineRowBody {
         work: work.to_string(),
         scope: newest.scope.to_string(),
         keys: tx.keys_of(work)?.iter().map(KeyBody::from).collect(),
         trigger_type: trigger.map(|event| event.event_type.to_string()).unwrap_or_default(),
-        runs: runs.iter().map(TimelineRunBody::from).collect(),
+        runs: runs.iter().map(|run| body(run, &ended)).collect(),
         wait: wait.as_ref().map(WaitBody::from),
     })
+}
+
+/// A run with the times at which it was parked. (Its Work's Waits come newest first.)
+fn body(run: &Execution, waits: &[Wait]) -> TimelineRunBody {
+    let parked = waits.iter().rev().filter(|wait| wait.execution == run.id);
+    let parked = parked.filter_map(|wait| {
+        let (WaitState::Woken { at, .. } | WaitState::Cancelled { at }) = wait.state else { return None };
+        Some(StretchBody { from: wait.registered_at.to_string(), until: at.to_string() })
+    });
+    TimelineRunBody { parked: parked.collect(), ..TimelineRunBody::from(run) }
 }

@@ -548,7 +548,8 @@ pub(crate) struct BlockedBody {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ChangeBody {
     pub(crate) at: String,
-    /// `event`, `checkpoint`, `work` or `run`.
+    /// `event`, `checkpoint`, `work` or `run`. Where its state stayed, something else about it
+    /// changed that is shown.
     pub(crate) kind: String,
     pub(crate) id: String,
     pub(crate) state: Option<String>,

@@ -11,7 +11,7 @@ use super::failure::Stop;
 
 pub(super) mod check;
 mod apply;
-mod show;
+pub(super) mod show;
 mod plan;
 
 #[derive(Debug, Subcommand)]

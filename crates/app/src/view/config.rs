@@ -121,6 +121,8 @@ fn paused(scope: &str, pause: &PauseBody) -> String {
 fn route(route: &RouteBody, bindings: &[BindingBody]) -> Vec<String> {
     let busy = match route.policy.as_str() {
         "queue" => "waits for its next run",
+        "inject" => "is given to that run, where its executor can",
+        "interrupt" => "ends that run and starts the next",
         "drop" => "is recorded and has no effect",
         // A later daemon may know more policies.
         _other => "is left to the policy of the route",

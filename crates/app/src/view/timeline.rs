@@ -13,7 +13,7 @@ use super::payload::spelled;
 use super::run::line::name;
 use super::wait::goal;
 use super::{clip, count, time};
-use crate::api::wire::{TimelineBody, TimelineRowBody, TimelineRunBody, WaitBody};
+use crate::api::wire::{StretchBody, TimelineBody, TimelineRowBody, TimelineRunBody, WaitBody};
 
 /// The whole width.
 const WHOLE: i64 = 10_000;
@@ -23,6 +23,8 @@ const BAR_WIDTH_MIN: i64 = 50;
 const MARK_MAX: i64 = WHOLE - 180;
 /// The most bars of a row. More are drawn together, as far apart as that takes.
 const BARS_MAX: usize = 40;
+/// The most dotted lines of a row.
+const RESTS_MAX: usize = 40;
 /// How far apart bars may be that are drawn together, tried from left to right.
 const GAPS: [i64; 5] = [0, 25, 50, 100, WHOLE / 40];
 /// Letters of a row's name.
@@ -65,15 +67,16 @@ pub(crate) struct TimelineRow {
     pub(crate) work: String,
     pub(crate) name: String,
     pub(crate) bars: Vec<Bar>,
-    /// Since when it waits: nothing runs.
-    pub(crate) rest: Option<Rest>,
+    /// When it waited, or waits: nothing ran.
+    pub(crate) rests: Vec<Rest>,
 }
 
-/// A Wait that goes on, up to now.
+/// A time at which a run was parked, or a Wait that goes on, up to now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rest {
     pub(crate) x: Share,
     pub(crate) width: Share,
+    pub(crate) end: Share,
     /// The page it leads to.
     pub(crate) path: String,
     /// `Parked since 14:02, for build.finished on key ci a`.
@@ -206,19 +209,8 @@ impl Timeline {
 }
 
 fn drawn(row: &TimelineRowBody, stretch: Stretch, clock: &Clock) -> TimelineRow {
-    let mut runs: Vec<(i64, i64, &TimelineRunBody)> = row
-        .runs
-        .iter()
-        .filter_map(|run| {
-            // What is parked runs no more since its Wait began.
-            let parked =
-                row.wait.as_ref().filter(|_wait| run.state == "parked").map(|wait| &wait.registered_at);
-            let end = run.ended_at.as_ref().or(parked).map_or(Some(WHOLE), |at| stretch.of(at))?;
-            let width = (end - stretch.of(&run.started_at)?).max(BAR_WIDTH_MIN);
-            // A bar at the right edge grows to the left.
-            Some(((end - width).max(0).min(WHOLE - width), width, run))
-        })
-        .collect();
+    let mut runs: Vec<(i64, i64, &TimelineRunBody)> =
+        row.runs.iter().flat_map(|run| turns(row, run, stretch)).collect();
     runs.sort_by_key(|(x, _width, run)| (*x, run.attempt));
     let bars = GAPS.iter().map(|gap| together(&runs, *gap)).find(|bars| bars.len() <= BARS_MAX);
     let bars = bars.unwrap_or_else(|| together(&runs, WHOLE));
@@ -226,8 +218,56 @@ fn drawn(row: &TimelineRowBody, stretch: Stretch, clock: &Clock) -> TimelineRow 
         work: row.work.clone(),
         name: clip::middle(&spelled(name(&row.keys, &row.trigger_type)), NAME_LETTERS),
         bars: bars.iter().map(|group| bar(row, group, clock)).collect(),
-        rest: row.wait.as_ref().and_then(|wait| rest(row, wait, stretch, clock)),
+        rests: {
+            let was = row.runs.iter().flat_map(|run| rested(run, stretch, clock));
+            let now = row.wait.as_ref().and_then(|wait| rest(row, wait, stretch, clock));
+            was.chain(now).take(RESTS_MAX).collect()
+        },
     }
+}
+
+/// The bars of a run, as place and width: one for each turn that the picture shows.
+fn turns<'r>(
+    row: &TimelineRowBody,
+    run: &'r TimelineRunBody,
+    stretch: Stretch,
+) -> Vec<(i64, i64, &'r TimelineRunBody)> {
+    // What is parked runs no more since its Wait began.
+    let parked = row.wait.as_ref().filter(|_wait| run.state == "parked").map(|wait| &wait.registered_at);
+    let end = run.ended_at.as_ref().or(parked).map_or(Some(WHOLE), |at| stretch.of(at));
+    let (Some(mut start), Some(end)) = (stretch.of(&run.started_at), end) else { return Vec::new() };
+    let mut bars = Vec::new();
+    let mut bar = |from: i64, until: i64| {
+        let width = (until - from).max(BAR_WIDTH_MIN);
+        // A bar at the right edge grows to the left.
+        bars.push(((until - width).max(0).min(WHOLE - width), width, run));
+    };
+    for rest in &run.parked {
+        let (Some(from), Some(until)) = (stretch.of(&rest.from), stretch.of(&rest.until)) else { continue };
+        // A turn from before the picture begins is not in it.
+        if from > 0 {
+            bar(start, from);
+        }
+        start = until.min(end);
+    }
+    bar(start, end);
+    bars
+}
+
+/// When a run was parked.
+fn rested(run: &TimelineRunBody, stretch: Stretch, clock: &Clock) -> Vec<Rest> {
+    let rest = |rest: &StretchBody| {
+        let (x, end) = (stretch.of(&rest.from)?, stretch.of(&rest.until)?);
+        let (from, until) = (clock.moment(&rest.from).at, clock.moment(&rest.until).at);
+        (end > x).then(|| Rest {
+            x: Share(x),
+            width: Share(end - x),
+            end: Share(end),
+            path: format!("/runs/{}", run.id),
+            label: format!("Attempt {} parked, {from} to {until}", run.attempt),
+        })
+    };
+    run.parked.iter().filter_map(rest).collect()
 }
 
 fn rest(row: &TimelineRowBody, wait: &WaitBody, stretch: Stretch, clock: &Clock) -> Option<Rest> {
@@ -239,6 +279,7 @@ fn rest(row: &TimelineRowBody, wait: &WaitBody, stretch: Stretch, clock: &Clock)
     Some(Rest {
         x: Share(x),
         width: Share(WHOLE - x),
+        end: Share(WHOLE),
         path: format!("/work/{}", row.work),
         label: format!("{word} since {since}, {goal}"),
     })
@@ -281,7 +322,9 @@ fn shown(state: &str) -> Shown {
 
 fn bar(row: &TimelineRowBody, group: &Group<'_>, clock: &Clock) -> Bar {
     let (path, label) = match group.runs.as_slice() {
-        [one] => (format!("/runs/{}", one.id), one_label(one, clock)),
+        [one, rest @ ..] if rest.iter().all(|run| run.id == one.id) => {
+            (format!("/runs/{}", one.id), one_label(one, clock))
+        }
         several => (format!("/work/{}", row.work), several_label(several, group.shown, clock)),
     };
     Bar {

@@ -73,6 +73,12 @@ pub trait EventWrites {
     /// delivery was accepted before.
     fn insert_event(&mut self, event: &Event, payload: &Payload) -> Result<bool, StoreError>;
 
+    /// Writes an Event whose delivery was looked for before, or whose delivery id is made by what happens once.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when its delivery was accepted before.
+    fn insert_new_event(&mut self, event: &Event, payload: &Payload) -> Result<(), StoreError>;
+
     /// Counts a delivery that came again.
     fn count_redelivery(&mut self, sequence: Sequence, at: Timestamp) -> Result<(), StoreError>;
 

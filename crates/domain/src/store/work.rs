@@ -90,16 +90,15 @@ pub trait WorkWrites {
     /// Writes a new Work, and its row of the feed.
     fn insert_work(&mut self, work: &Work) -> Result<(), StoreError>;
 
-    /// Replaces a Work, and writes a row of the feed when its state changed.
+    /// Replaces a Work, and writes a row of the feed when [`Work::shows_more_than`] says so.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when it is not at the revision of `read`.
     fn update_work(&mut self, work: &Work, read: &Work) -> Result<(), StoreError>;
 
     /// Does to the first `limit` runnable Works of a scope what [`Work::block`] does to one. Returns how
-    /// many. Their states stay, so the feed says nothing.
-    fn block_runnable(&mut self, scope: &ScopeName, blocker: &Blocker, limit: u32)
-    -> Result<u64, StoreError>;
+    /// many. The feed gets one row for all of them, which names `first`, the one whose turn it was.
+    fn block_runnable(&mut self, first: &Work, blocker: &Blocker, limit: u32) -> Result<u64, StoreError>;
 
     /// Gives a key to a Work for ever.
     ///

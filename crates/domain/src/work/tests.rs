@@ -1,9 +1,10 @@
 //! What the tables do not show of a Work: places in time, ids, and records that contradict themselves.
 
-use super::{AfterAttempt, Lifecycle, Queue, Work, WorkRefusal, WorkState};
+use super::{AfterAttempt, Hold, HoldReason, Lifecycle, Queue, Work, WorkRefusal, WorkState};
 use crate::capacity::Blocker;
 use crate::id::{Attempt, ExecutionId, Revision, WorkId};
 use crate::machines::{LIVE, NOW, work};
+use crate::retry::Eligibility;
 use crate::text::{ScopeName, WorkKind};
 use crate::time::Timestamp;
 
@@ -135,4 +136,30 @@ fn check_wants_an_ended_work_out_of_the_queues() {
 #[should_panic(expected = "attempts count up from zero")]
 fn check_wants_a_count_of_attempts() {
     Work { attempts: -1, ..work(WorkState::Ready, Queue::Idle) }.check();
+}
+
+#[test]
+fn what_a_reader_sees_is_more_than_a_state() {
+    let read = work(WorkState::Ready, Queue::Runnable);
+    let hold = Hold { because: HoldReason::Gate, reason: "asked".to_owned(), since: NOW };
+    let failed = ExecutionId::from_number(9);
+    let shown = [
+        Work { state: WorkState::Cancelled, ..read.clone() },
+        Work { hold: Some(hold), ..read.clone() },
+        Work { let_through: true, ..read.clone() },
+        Work { failures: 1, ..read.clone() },
+        Work { eligibility: Eligibility::Backoff { failed, due_at: NOW }, ..read.clone() },
+        Work { queue: Queue::Blocked(Blocker::ScopeFull(read.scope.clone())), ..read.clone() },
+    ];
+    for work in shown {
+        assert!(work.shows_more_than(&read), "{work:?}");
+    }
+    let same = [
+        Work { revision: read.revision.next(), ..read.clone() },
+        Work { queue: Queue::Idle, ..read.clone() },
+        Work { queued_at: LATER, attempts: 4, ..read.clone() },
+    ];
+    for work in same {
+        assert!(!work.shows_more_than(&read), "{work:?}");
+    }
 }

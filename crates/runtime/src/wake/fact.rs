@@ -359,9 +359,8 @@ pub(crate) fn released(
     let (sequence, now) = (tx.next_sequence(), tx.now());
     let event =
         delivery::admit(&delivery, &facts, sequence, now).expect("a root that names a Work of its own scope");
-    if !tx.insert_event(&event, &delivery.payload)? {
-        return Err(corrupt("its timeout is there, and it goes on"));
-    }
+    // Its delivery id is that of the Wait, which goes on: there is no other.
+    tx.insert_new_event(&event, &delivery.payload)?;
     check_off(tx, active, &event, &wait)?;
     end(tx, active, &wait, &event, proposed.woken)
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 use domain::execution::ExecutionState;
 use domain::feed::{Change, FeedRow};
 use domain::id::{Epoch, Revision, Sequence};
+use domain::intent::{Intent, IntentKind, IntentState};
 use domain::lane::LaneId;
 use domain::lease::Lease;
 use domain::route::CheckpointOutcome;
-use domain::work::{Work, WorkState};
+use domain::work::{Hold, HoldReason, Work, WorkState};
 
 use super::StoreDriver;
 use super::sample::{
@@ -55,8 +56,8 @@ pub async fn feed_tells_each_transition_once(driver: &impl StoreDriver) {
     assert_eq!(rows[0].sequence, started.event.sequence);
 }
 
-/// A write that leaves the state as it was is no transition: a renewal, a move between queues, new input.
-pub async fn feed_is_silent_about_anything_but_states(driver: &impl StoreDriver) {
+/// A write after which nobody would see anything else is not told: a renewal, a move between queues, new input.
+pub async fn feed_is_silent_about_what_shows_nothing(driver: &impl StoreDriver) {
     let store = driver.store();
     let started = write(store, |tx| {
         tx.insert_work(&work(2))?;
@@ -170,4 +171,55 @@ pub async fn feed_tells_a_terminal_state(driver: &impl StoreDriver) {
         let last = rows.last().expect("there are rows").change;
         assert_eq!(last, Change::Work { id: work(number).id, state });
     }
+}
+
+fn intent_to(running: &Running) -> Intent {
+    Intent {
+        execution: running.execution.id,
+        sequence: Sequence::from_number(11),
+        event: running.event.id,
+        work: running.work.id,
+        kind: IntentKind::Inject,
+        epoch: running.execution.epoch,
+        on_error: None,
+        state: IntentState::Pending { due_at: second(9) },
+        tries: 0,
+        created_at: second(5),
+        reason: None,
+    }
+}
+
+/// A Work that is held, released or put off stays in its state and is told all the same: whoever looks at it sees
+/// something else. So is a run with an intent that is settled.
+pub async fn feed_tells_what_keeps_a_work(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let running = write(store, |tx| {
+        let running = start(tx, 1)?;
+        tx.insert_intent(&intent_to(&running))?;
+        tx.insert_work(&work(2))?;
+        Ok(running)
+    })
+    .await;
+    let told = feed(driver, Sequence::ZERO).await.last().expect("there are rows").sequence;
+    let run = running.clone();
+    write(store, move |tx| {
+        let hold = Hold { because: HoldReason::Budget, reason: "used up".to_owned(), since: second(5) };
+        let held = work(2).hold(hold).expect("a runnable Work can be held");
+        tx.update_work(&held, &work(2))?;
+        let released = held.clone().release(second(6)).expect("a held Work can be released");
+        tx.update_work(&released, &held)?;
+        let accepted = Intent { state: IntentState::Accepted, ..intent_to(&run) };
+        tx.update_intent(&accepted, &intent_to(&run))
+    })
+    .await;
+    let (id, state) = (work(2).id, WorkState::Ready);
+    let execution = running.execution;
+    let same = Change::Execution {
+        id: execution.id,
+        work: execution.work,
+        from: Some(execution.state),
+        to: execution.state,
+    };
+    let rows = feed(driver, told).await;
+    assert_eq!(changes(&rows), [Change::Work { id, state }, Change::Work { id, state }, same]);
 }

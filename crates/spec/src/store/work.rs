@@ -2,6 +2,7 @@
 
 use domain::capacity::Blocker;
 use domain::event::Key;
+use domain::feed::Change;
 use domain::id::{Attempt, ExecutionId, Revision, Sequence, WaitId, WorkId};
 use domain::input::Input;
 use domain::retry::{Eligibility, Exhaustion};
@@ -317,8 +318,14 @@ pub async fn works_of_a_full_scope_move_together(driver: &impl StoreDriver) {
     let moved_from = samples[1].clone();
     write(store, move |tx| samples.iter().try_for_each(|work| tx.insert_work(work))).await;
     let list = full.clone();
-    let moved = write(store, move |tx| tx.block_runnable(&main_scope(), &list, 2)).await;
+    let first = moved_from.clone();
+    let told =
+        Sequence::from_number(read(store, |tx| tx.feed_bounds()).await.map_or(0, |(_, last)| last.number()));
+    let moved = write(store, move |tx| tx.block_runnable(&first, &list, 2)).await;
     assert_eq!(moved, 2);
+    let rows = read(store, move |tx| tx.feed_after(told, 9)).await;
+    let rows: Vec<_> = rows.into_iter().map(|row| row.change).collect();
+    assert_eq!(rows, [Change::Work { id: moved_from.id, state: WorkState::Ready }], "one row, of the first");
     let list = full.clone();
     let (blocked, runnable, one) = read(store, move |snapshot| {
         let one = snapshot.work(WorkId::from_number(2))?;
@@ -331,7 +338,8 @@ pub async fn works_of_a_full_scope_move_together(driver: &impl StoreDriver) {
     let revision = moved_from.revision.next();
     assert_eq!(one, Some(Work { queue: Queue::Blocked(full.clone()), revision, ..moved_from }));
     let list = full;
-    assert_eq!(write(store, move |tx| tx.block_runnable(&main_scope(), &list, 9)).await, 1);
+    let first = work(1);
+    assert_eq!(write(store, move |tx| tx.block_runnable(&first, &list, 9)).await, 1);
 }
 
 /// A Work with `count` pending inputs, the Events 1, 2, ….

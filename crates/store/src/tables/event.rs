@@ -10,7 +10,7 @@ use domain::text::{DeliveryId, SourceName};
 use domain::time::Timestamp;
 
 use super::{code, list::List};
-use crate::db::{self, Columns, Sql, blob, int, limit, maybe_int, maybe_text, maybe_time, text, time};
+use crate::db::{self, Columns, Sql, Value, blob, int, limit, maybe_int, maybe_text, maybe_time, text, time};
 use crate::tx::Transaction;
 
 macro_rules! select {
@@ -186,37 +186,50 @@ impl EventReads for Transaction<'_> {
     }
 }
 
+/// An Event as its row has it.
+fn columns_of(event: &Event) -> [Value<'_>; 17] {
+    [
+        int(event.sequence.number()),
+        int(event.id.number()),
+        text(event.source.as_str()),
+        text(event.delivery_id.as_str()),
+        text(event.event_type.as_str()),
+        text(event.scope.as_str()),
+        maybe_text(event.key.as_ref().map(|key| key.source.as_str())),
+        maybe_text(event.key.as_ref().map(|key| key.external_id.as_str())),
+        maybe_int(event.work.map(WorkId::number)),
+        maybe_int(event.causation.parent.map(EventId::number)),
+        int(event.causation.root.number()),
+        int(event.causation.depth),
+        int(i64::from(event.causation.bounds.max_depth)),
+        int(i64::from(event.causation.bounds.per_minute)),
+        maybe_int(event.emitted_by.map(ExecutionId::number)),
+        maybe_time(event.occurred_at),
+        time(event.accepted_at),
+    ]
+}
+
+impl Transaction<'_> {
+    fn insert_payload(&mut self, event: &Event, payload: &Payload) -> Result<(), StoreError> {
+        let values = [int(event.sequence.number()), blob(payload.as_bytes())];
+        self.db.write(&INSERT_PAYLOAD, &values, 1)?;
+        self.feed_as(event.sequence, Change::Event { id: event.id })
+    }
+}
+
 impl EventWrites for Transaction<'_> {
     fn insert_event(&mut self, event: &Event, payload: &Payload) -> Result<bool, StoreError> {
-        let sequence = int(event.sequence.number());
-        let inserted = self.db.count(
-            &INSERT,
-            &[
-                sequence,
-                int(event.id.number()),
-                text(event.source.as_str()),
-                text(event.delivery_id.as_str()),
-                text(event.event_type.as_str()),
-                text(event.scope.as_str()),
-                maybe_text(event.key.as_ref().map(|key| key.source.as_str())),
-                maybe_text(event.key.as_ref().map(|key| key.external_id.as_str())),
-                maybe_int(event.work.map(WorkId::number)),
-                maybe_int(event.causation.parent.map(EventId::number)),
-                int(event.causation.root.number()),
-                int(event.causation.depth),
-                int(i64::from(event.causation.bounds.max_depth)),
-                int(i64::from(event.causation.bounds.per_minute)),
-                maybe_int(event.emitted_by.map(ExecutionId::number)),
-                maybe_time(event.occurred_at),
-                time(event.accepted_at),
-            ],
-        )?;
+        let inserted = self.db.count(&INSERT, &columns_of(event))?;
         if inserted == 0 {
             return Ok(false);
         }
-        self.db.write(&INSERT_PAYLOAD, &[sequence, blob(payload.as_bytes())], 1)?;
-        self.feed_as(event.sequence, Change::Event { id: event.id })?;
+        self.insert_payload(event, payload)?;
         Ok(true)
+    }
+
+    fn insert_new_event(&mut self, event: &Event, payload: &Payload) -> Result<(), StoreError> {
+        self.db.write(&INSERT, &columns_of(event), 1)?;
+        self.insert_payload(event, payload)
     }
 
     fn count_redelivery(&mut self, sequence: Sequence, at: Timestamp) -> Result<(), StoreError> {

@@ -2,19 +2,41 @@
 
 use domain::feed::{Change, FeedRow};
 use domain::id::{EventId, ExecutionId, Sequence, WaitId, WorkId};
-use domain::store::{FeedReads, FeedWrites, Snapshot, StoreError, Tx};
+use domain::store::{ExecutionReads as _, FeedReads, FeedWrites, Snapshot, StoreError, Tx};
 use domain::time::Timestamp;
 use domain::work::WorkState;
 
 use super::code;
-use crate::db::{self, Columns, Sql, int, limit, maybe_int, time};
+use crate::db::{self, Columns, Sql, Value, int, limit, maybe_int, time};
 use crate::tx::Transaction;
 
-static INSERT: Sql = Sql::new(
-    "write a row of the feed",
-    "feed",
-    "INSERT INTO feed (sequence, at, kind, a, b, from_state, to_state) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-);
+// One statement for as many rows as a request has told, up to four: each statement costs its own time.
+static INSERT: [Sql; 4] = [
+    Sql::new(
+        "write a row of the feed",
+        "feed",
+        "INSERT INTO feed (sequence, at, kind, a, b, from_state, to_state) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    ),
+    Sql::new(
+        "write two rows of the feed",
+        "feed",
+        "INSERT INTO feed (sequence, at, kind, a, b, from_state, to_state) VALUES ($1, $2, $3, $4, $5, $6, $7),
+         ($8, $9, $10, $11, $12, $13, $14)",
+    ),
+    Sql::new(
+        "write three rows of the feed",
+        "feed",
+        "INSERT INTO feed (sequence, at, kind, a, b, from_state, to_state) VALUES ($1, $2, $3, $4, $5, $6, $7),
+         ($8, $9, $10, $11, $12, $13, $14), ($15, $16, $17, $18, $19, $20, $21)",
+    ),
+    Sql::new(
+        "write four rows of the feed",
+        "feed",
+        "INSERT INTO feed (sequence, at, kind, a, b, from_state, to_state) VALUES ($1, $2, $3, $4, $5, $6, $7),
+         ($8, $9, $10, $11, $12, $13, $14), ($15, $16, $17, $18, $19, $20, $21),
+         ($22, $23, $24, $25, $26, $27, $28)",
+    ),
+];
 static AFTER: Sql = Sql::new(
     "read the feed",
     "feed",
@@ -121,24 +143,43 @@ impl Transaction<'_> {
         self.feed_as(sequence, change)
     }
 
-    /// Writes a change's row at a sequence that was taken for it, and notes it for observers.
+    /// Writes a change's row at a sequence that was taken for it, and notes it for observers. The row is there at the
+    /// end of the request, or when the feed is read within it.
     pub(super) fn feed_as(&mut self, sequence: Sequence, change: Change) -> Result<(), StoreError> {
         let Columned { kind, a, b, from, to } = encode(change);
-        let at = time(self.now());
-        let values =
-            [int(sequence.number()), at, int(kind), int(a), maybe_int(b), maybe_int(from), maybe_int(to)];
-        self.db.write(&INSERT, &values, 1)?;
+        let at = self.now().as_micros();
+        self.untold.push([Some(sequence.number()), Some(at), Some(kind), Some(a), b, from, to]);
         self.changed(change);
-        Ok(())
+        if self.untold.len() < INSERT.len() { Ok(()) } else { self.tell() }
+    }
+
+    /// Writes the rows that are not written yet.
+    pub(crate) fn tell(&mut self) -> Result<(), StoreError> {
+        let rows = std::mem::take(&mut self.untold);
+        let Some(sql) = rows.len().checked_sub(1).map(|last| &INSERT[last]) else { return Ok(()) };
+        let mut values = [const { Value::NullInt }; 28];
+        for (value, cell) in values.iter_mut().zip(rows.iter().flatten()) {
+            *value = maybe_int(*cell);
+        }
+        self.db.write(sql, &values[..rows.len() * 7], rows.len() as u64)
+    }
+
+    /// Writes the row of a run of which something changed that is not its state: an intent, a step it told.
+    pub(super) fn feed_run(&mut self, id: ExecutionId) -> Result<(), StoreError> {
+        let Some(execution) = self.execution(id)? else { return Ok(()) };
+        let (work, state) = (execution.work, execution.state);
+        self.feed(Change::Execution { id, work, from: Some(state), to: state })
     }
 }
 
 impl FeedReads for Transaction<'_> {
     fn feed_after(&mut self, after: Sequence, rows: u32) -> Result<Vec<FeedRow>, StoreError> {
+        self.tell()?;
         self.db.many(&AFTER, &[int(after.number()), limit(rows)], decode)
     }
 
     fn feed_bounds(&mut self) -> Result<Option<(Sequence, Sequence)>, StoreError> {
+        self.tell()?;
         let first = self.db.one(&FIRST, &[], db::number)?;
         let last = self.db.one(&LAST, &[], db::number)?;
         let bounds = first.zip(last);
@@ -148,6 +189,7 @@ impl FeedReads for Transaction<'_> {
 
 impl FeedWrites for Transaction<'_> {
     fn prune_feed(&mut self, before: Timestamp, rows: u32) -> Result<u64, StoreError> {
+        self.tell()?;
         self.db.count(&PRUNE, &[time(before), limit(rows)])
     }
 }

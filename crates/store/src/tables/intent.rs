@@ -130,7 +130,11 @@ impl IntentWrites for Transaction<'_> {
             int(i64::from(intent.tries)),
             maybe_text(intent.reason.as_deref()),
         ];
-        self.db.write(&UPDATE, &values, 1)
+        self.db.write(&UPDATE, &values, 1)?;
+        if intent.state.as_str() == read.state.as_str() {
+            return Ok(());
+        }
+        self.feed_run(read.execution)
     }
 }
 

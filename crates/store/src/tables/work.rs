@@ -6,7 +6,7 @@ use domain::feed::Change;
 use domain::id::{ExecutionId, Revision, Sequence, WorkId};
 use domain::input::Input;
 use domain::store::{StoreError, WorkFilter, WorkReads, WorkWrites};
-use domain::text::{ConcurrencyKey, ScopeName};
+use domain::text::ConcurrencyKey;
 use domain::work::{Queue, Work, WorkState};
 
 use super::code;
@@ -401,15 +401,20 @@ impl WorkWrites for Transaction<'_> {
             ],
             1,
         )?;
-        if work.state == read.state {
+        if !work.shows_more_than(read) {
             return Ok(());
         }
         self.feed(Change::Work { id: work.id, state: work.state })
     }
 
-    fn block_runnable(&mut self, scope: &ScopeName, blocker: &Blocker, rows: u32) -> Result<u64, StoreError> {
+    fn block_runnable(&mut self, first: &Work, blocker: &Blocker, rows: u32) -> Result<u64, StoreError> {
         let blocker = blocker.to_string();
-        self.db.count(&BLOCK_RUNNABLE, &[text(&blocker), text(scope.as_str()), limit(rows)])
+        let values = [text(&blocker), text(first.scope.as_str()), limit(rows)];
+        let moved = self.db.count(&BLOCK_RUNNABLE, &values)?;
+        if moved > 0 {
+            self.feed(Change::Work { id: first.id, state: first.state })?;
+        }
+        Ok(moved)
     }
 
     fn attach_key(&mut self, key: &Key, work: WorkId) -> Result<(), StoreError> {

@@ -93,6 +93,10 @@ impl<E: Engine> Writer<E> {
                     tx.db.fail(error);
                 }
             }
+            if flow == Flow::Commit && tx.db.error().is_none() {
+                // What fails here is latched, as any statement's error is.
+                tx.tell().ok();
+            }
             flow
         }));
         tx.db.flush();

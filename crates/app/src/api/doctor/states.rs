@@ -38,18 +38,18 @@ impl Place {
     /// How it is told: the Works, and who moves them next.
     const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Running => ("Work runs", "Works run", "their runs move them"),
+            Self::Running => ("Work runs", "Works run", "a run moves each"),
             Self::Runnable => {
-                ("Work is about to start", "Works are about to start", "the daemon starts them")
+                ("Work is about to start", "Works are about to start", "the daemon starts each")
             }
             Self::Held => {
-                ("Work is held", "Works are held", "an operator, or what holds them, lets them go on")
+                ("Work is held", "Works are held", "an operator lets each go on, or the end of what holds it")
             }
             Self::Blocked => {
-                ("Work is blocked", "Works are blocked", "they start when what blocks them is over")
+                ("Work is blocked", "Works are blocked", "each starts when what blocks it is over")
             }
             Self::Waiting => ("Work waits", "Works wait", "an Event or a time ends that"),
-            Self::Idle => ("Work rests", "Works rest", "their next input starts them"),
+            Self::Idle => ("Work rests", "Works rest", "the next input of each starts it"),
         }
     }
 }

@@ -41,7 +41,7 @@ async fn the_oldest_of_what_is_held_is_named_with_its_reason() {
     let checks = doctor["checks"].as_array().unwrap().iter().filter(|check| check["name"] == "states");
     let told: Vec<&str> = checks.map(|check| check["sentence"].as_str().unwrap()).collect();
     assert!(
-        told[0].starts_with("4 Works run, work_") && told[0].ends_with(": their runs move them"),
+        told[0].starts_with("4 Works run, work_") && told[0].ends_with(": a run moves each"),
         "{told:?}"
     );
     assert!(told[1].starts_with(&format!("2 Works are blocked, {}", oldest.as_str().unwrap())), "{told:?}");

@@ -101,6 +101,16 @@ pub(crate) struct TimelineRunBody {
     /// When it started, or was claimed when it never did.
     pub(crate) started_at: String,
     pub(crate) ended_at: Option<String>,
+    /// When it was parked, and until when: nothing ran meanwhile. One that is parked now says since when in `wait`.
+    #[serde(default)]
+    pub(crate) parked: Vec<StretchBody>,
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct StretchBody {
+    pub(crate) from: String,
+    pub(crate) until: String,
 }
 
 impl From<&Execution> for TimelineRunBody {
@@ -111,6 +121,7 @@ impl From<&Execution> for TimelineRunBody {
             state: execution.state.as_str().to_owned(),
             started_at: execution.started_at.unwrap_or(execution.claimed_at).to_string(),
             ended_at: execution.ended_at.map(|at| at.to_string()),
+            parked: Vec::new(),
         }
     }
 }

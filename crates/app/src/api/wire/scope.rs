@@ -61,7 +61,7 @@ pub(crate) struct RouteBody {
     pub(crate) takes: String,
     /// What Work it leads to, in one phrase.
     pub(crate) leads_to: String,
-    /// What happens to a match while the Work runs: `queue` or `drop`.
+    /// What happens to a match while the Work runs: `queue`, `inject`, `interrupt` or `drop`.
     pub(crate) policy: String,
     /// The binding that runs the Work. A route that only drops needs none.
     pub(crate) binding: Option<String>,

@@ -59,7 +59,11 @@ pub(crate) async fn show(_args: &ShowArgs, context: &Context) -> Result<Exit, St
     }
 }
 
-fn print(scope: &ScopeWords, context: &Context) -> Result<(), Stop> {
+/// Prints a scope in words.
+///
+/// # Errors
+/// What writing to the terminal answers.
+pub(crate) fn print(scope: &ScopeWords, context: &Context) -> Result<(), Stop> {
     let out = &context.out;
     out.heading(&format!("Scope {}", scope.name))?;
     out.sentence(&scope.place)?;

@@ -2,7 +2,7 @@ use domain::time::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{BARS_MAX, Share, Shown, Timeline};
-use crate::api::wire::{KeyBody, TimelineBody, TimelineRowBody, TimelineRunBody, WaitBody};
+use crate::api::wire::{KeyBody, StretchBody, TimelineBody, TimelineRowBody, TimelineRunBody, WaitBody};
 use crate::view::clock::Clock;
 use crate::view::sample::{self, start};
 
@@ -17,6 +17,7 @@ fn run(number: i64, state: &str, from: &str, to: Option<&str>) -> TimelineRunBod
         state: state.to_owned(),
         started_at: from.to_owned(),
         ended_at: to.map(str::to_owned),
+        parked: Vec::new(),
     }
 }
 
@@ -186,10 +187,34 @@ fn what_is_parked_rests_on_a_dotted_line_and_says_since_when() {
             (Shown::Wait, Share(5000), Share(2500)),
             "its turn has ended"
         );
-        let rest = row.rest.as_ref().unwrap();
+        let [rest] = row.rests.as_slice() else { panic!("{:?}", row.rests) };
         assert_eq!((rest.x, rest.width), (Share(7500), Share(2500)), "up to now");
         let label = format!("{word} since 06:00:00, for build.finished on key hook/ci build/7 until ");
         assert!(rest.label.starts_with(&label), "{}", rest.label);
     }
     assert_eq!(shown.families, [Shown::Done, Shown::Wait]);
+}
+
+#[test]
+fn what_was_parked_has_a_bar_for_each_turn_and_a_dotted_line_between_them() {
+    let at = |hour: &str| format!("2026-03-10T{hour}:00:00Z");
+    let mut resumed = run(1, "completed", "2026-03-09T18:00:00Z", Some("2026-03-10T06:00:00Z"));
+    let stretch = |from: &str, until: &str| StretchBody { from: at(from), until: at(until) };
+    resumed.parked = vec![stretch("00", "03")];
+    let mut older = run(2, "running", "2026-03-08T00:00:00Z", None);
+    // Its first turn ended before the picture begins, and its second one goes on.
+    older.parked = vec![StretchBody { from: "2026-03-08T01:00:00Z".to_owned(), until: at("06") }];
+    let shown = drawn(&day(vec![row(1, vec![resumed]), row(2, vec![older])]));
+    let places = |row: usize| -> Vec<(i64, i64)> {
+        shown.rows[row].bars.iter().map(|bar| (bar.x.0, bar.width.0)).collect()
+    };
+    let rests = |row: usize| -> Vec<(i64, i64)> {
+        shown.rows[row].rests.iter().map(|rest| (rest.x.0, rest.end.0)).collect()
+    };
+    assert_eq!((places(0), rests(0)), (vec![(2500, 2500), (6250, 1250)], vec![(5000, 6250)]));
+    assert_eq!((places(1), rests(1)), (vec![(7500, 2500)], vec![(0, 7500)]));
+    let row = &shown.rows[0];
+    assert!(row.bars.iter().all(|bar| bar.path == "/runs/run_1"), "{:?}", row.bars);
+    assert_eq!(row.rests[0].label, "Attempt 1 parked, 00:00:00 to 03:00:00");
+    assert_eq!(row.rests[0].path, "/runs/run_1");
 }

@@ -24,9 +24,11 @@ use crate::migrate::Schema;
 
 /// What every connection is told, in milliseconds: nothing of ours takes that long, and a connection whose
 /// process is gone must not hold the coordination row for ever. A process that was suspended inside a transaction
-/// holds up every other one until the last of these is over.
+/// holds up every other one until the last of these is over. A statement is planned once, as on SQLite: each is made
+/// for its index, whatever is bound to it and however small its table is when it is planned.
 const SESSION: &str = "SET statement_timeout = 60000; SET lock_timeout = 60000;
-    SET idle_in_transaction_session_timeout = 5000";
+    SET idle_in_transaction_session_timeout = 5000;
+    SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off";
 /// The advisory lock that migrations take, so that two nodes that start at once take turns.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7239470156)";
 
