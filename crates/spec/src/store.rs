@@ -171,6 +171,7 @@ macro_rules! for_each_store_case {
             credential_holds_come_due_in_order
             credential_waits_end_once_by_attempt
             calls_go_a_page_at_a_time
+            feed_tells_a_call_with_its_run
             ended_executions_are_followed_in_order
             content_is_released_once
             what_is_kept_of_a_work_comes_due_in_order

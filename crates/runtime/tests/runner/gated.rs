@@ -236,7 +236,7 @@ async fn a_gate_that_fails_lets_no_call_through() {
     while gate.asked() < 2 {
         tokio::task::yield_now().await;
     }
-    world.runtime.ending().cancel();
+    world.runtime.shutdown().await.unwrap();
     assert_eq!(asked.await.unwrap().unwrap_err().code(), "gate_silent");
     assert!(world.events("code.merged").await.is_empty());
 }

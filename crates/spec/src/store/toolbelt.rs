@@ -1,6 +1,7 @@
 //! Calls of attempts, what they declare, report and acknowledge, and the Works that they create.
 
 use domain::execution::Execution;
+use domain::feed::Change;
 use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::text::CallId;
 use domain::toolbelt::{Call, Declared, Fingerprint, Operation, Parentage, Progress, TokenDigest, Toolbelt};
@@ -134,4 +135,17 @@ pub async fn calls_go_a_page_at_a_time(driver: &impl StoreDriver) {
     assert_eq!(read(store, |tx| tx.calls_made(RUN)).await, 0);
     let theirs = read(store, |tx| tx.call(ExecutionId::from_number(2), &CallId::known("a"))).await;
     assert_eq!(theirs, Some(kept));
+}
+
+/// A call is told with its run, once, whatever the run's state is.
+pub async fn feed_tells_a_call_with_its_run(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let started = write(store, |tx| start(tx, 1)).await.execution;
+    let before = read(store, |snapshot| snapshot.feed_bounds()).await.expect("it started").1;
+    let made = Call { execution: started.id, ..call("a", 1, Operation::Progress) };
+    write(store, move |tx| tx.insert_call(&made)).await;
+    let rows = read(store, move |snapshot| snapshot.feed_after(before, 9)).await;
+    let (work, state) = (started.work, started.state);
+    let told = Change::Execution { id: started.id, work, from: Some(state), to: state };
+    assert_eq!(rows.iter().map(|row| row.change).collect::<Vec<_>>(), [told]);
 }

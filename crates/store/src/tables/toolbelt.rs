@@ -133,7 +133,9 @@ impl ToolbeltWrites for Transaction<'_> {
             blob(&call.answer),
             time(call.at),
         ];
-        self.db.write(&INSERT_CALL, &values, 1)
+        self.db.write(&INSERT_CALL, &values, 1)?;
+        // Whoever looks at the run sees what it told.
+        self.feed_run(call.execution)
     }
 
     fn put_progress(
