@@ -260,7 +260,9 @@ pub enum CallRefusal {
     #[error("gate `{0}` did not answer, and without its word the call is not made")]
     GateSilent(Code),
     /// A Work may not be created there.
-    #[error("scope `{from}` may not create Works in scope `{scope}`; add it to the `write_scopes` of `{from}`")]
+    #[error(
+        "scope `{from}` may not create Works in scope `{scope}`; add it to the `write_scopes` of `{from}`"
+    )]
     ScopeNotWritable {
         /// The attempt's scope.
         from: ScopeName,

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::{
-    BindingName, BoxFuture, CallId, Code, EventType, ExecutionId, Key, Operation, Payload, Registration, ScopeName,
-    WorkKind, WorkView,
+    BindingName, BoxFuture, CallId, Code, EventType, ExecutionId, Key, Operation, Payload, Registration,
+    ScopeName, WorkKind, WorkView,
 };
 
 /// Who decides whether a Work may start its first attempt.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::scope::SecretRef;
 use domain::text::{ExecutorName, HandlerName};
-use extension::{CallGate, BoxFuture, Executor, Handler, Secret, SecretError, StartGate};
+use extension::{BoxFuture, CallGate, Executor, Handler, Secret, SecretError, StartGate};
 
 /// Handlers that come and go with the configuration, such as those of other processes.
 pub trait HandlerSource: fmt::Debug + Send + Sync {

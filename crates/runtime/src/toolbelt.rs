@@ -171,12 +171,11 @@ impl Runtime {
             | Request::Progress(_)
             | Request::Acknowledge(_) => 0,
         };
-        let body = move |tx: &mut dyn Tx, active: &ActiveGeneration, crossings: &mut Crossings<'_>| {
-            match &plan {
+        let body =
+            move |tx: &mut dyn Tx, active: &ActiveGeneration, crossings: &mut Crossings<'_>| match &plan {
                 Some(plan) => gate::hold(tx, active, (by, &id, &request), (plan, &proposed)),
                 None => make(tx, active, by, &id, (&request, &proposed, crossings)),
-            }
-        };
+            };
         let outcome = self.under_newest((Priority::Normal, "call"), ledgers, body).await?;
         self.hints().committed();
         let (answered, effect) = outcome?;

@@ -13,7 +13,9 @@ use runtime::why;
 use super::failure::Failure;
 use super::resolve;
 use super::server::{Answer, Asked, Refused, json, read};
-use super::wire::{EventBody, LaneBody, OrderBody, RunBody, RunProgressBody, SpentBody, WaitBody, WhyBody, WokenBody};
+use super::wire::{
+    EventBody, LaneBody, OrderBody, RunBody, RunProgressBody, SpentBody, WaitBody, WhyBody, WokenBody,
+};
 use crate::daemon::Daemon;
 use crate::view;
 use crate::view::why::WhyParts;
@@ -119,17 +121,8 @@ pub(crate) async fn reasons(daemon: &Daemon, text: &str) -> Result<WhyBody, Fail
             waits: waits.as_ref(),
             credentials: &credentials,
         });
-        let body = WhyBody {
-            run,
-            chain,
-            inputs,
-            without_effect,
-            blocked,
-            woken,
-            waits,
-            credentials,
-            sentences,
-        };
+        let body =
+            WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, credentials, sentences };
         Ok((why.execution, body))
     })
     .await?;

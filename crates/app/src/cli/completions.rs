@@ -37,31 +37,22 @@ enum Program {
     Os,
 }
 
-impl Program {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::OpenConduit => NAME,
-            Self::Os => COMMAND,
-        }
-    }
-}
-
 /// The name that is typed.
 const NAME: &str = "open-conduit";
 
 pub(super) fn completions(args: &CompletionsArgs, command: &Command) -> Result<Exit, Stop> {
     let script = match args.program {
         Program::OpenConduit if args.shell == Shell::Bash => for_bash(command),
-        Program::OpenConduit => script(args.shell, command, NAME),
-        Program::Os => script(args.shell, &os::command(), args.program.name()),
+        Program::OpenConduit => script(args.shell, shown(command, NAME), NAME),
+        Program::Os => script(args.shell, shown(&os::command(), COMMAND), COMMAND),
     };
     output::bytes(&script)?;
     Ok(Exit::DONE)
 }
 
-fn script(shell: Shell, command: &Command, name: &str) -> Vec<u8> {
+fn script(shell: Shell, mut command: Command, name: &str) -> Vec<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut shown(command), name, &mut script);
+    clap_complete::generate(shell, &mut command, name, &mut script);
     script
 }
 
@@ -69,14 +60,14 @@ fn script(shell: Shell, command: &Command, name: &str) -> Vec<u8> {
 /// word (<https://github.com/clap-rs/clap/issues/6421>). So the script is made for a name without one, and told
 /// at its end which command it is for.
 fn for_bash(command: &Command) -> Vec<u8> {
-    let script = script(Shell::Bash, command, "open_conduit");
+    let script = script(Shell::Bash, shown(command, NAME), "open_conduit");
     let script = String::from_utf8(script).expect("the words of the help are text");
     script.replace("default open_conduit\n", &format!("default {NAME}\n")).into_bytes()
 }
 
 /// The command line without what its help does not show either.
-fn shown(cli: &Command) -> Command {
-    Command::new(cli.get_name().to_owned())
+fn shown(cli: &Command, name: &'static str) -> Command {
+    Command::new(name)
         .version(env!("CARGO_PKG_VERSION"))
         .propagate_version(true)
         .args(cli.get_arguments().cloned())

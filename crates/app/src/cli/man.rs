@@ -164,7 +164,8 @@ fn ending(command: &Command, parent: Option<&Command>) -> Roff {
     if parent.is_none() {
         roff.control("SH", ["EXIT STATUS"]);
         let of_os = name(command) == COMMAND;
-        for (exit, meaning) in Exit::MEANINGS.into_iter().filter(|(exit, _)| !of_os || os::exits_with(*exit)) {
+        for (exit, meaning) in Exit::MEANINGS.into_iter().filter(|(exit, _)| !of_os || os::exits_with(*exit))
+        {
             roff.control("TP", []);
             roff.text([bold(exit.number().to_string())]);
             roff.text([roman(meaning)]);

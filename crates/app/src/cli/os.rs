@@ -322,12 +322,14 @@ async fn acknowledge(door: &Door, args: &AckArgs, out: Output) -> Result<Exit, S
     for event in &args.events {
         let body = AckBody { call: format!("ack/{event}"), event: event.clone() };
         let answer = post(door, "/v1/input/ack", &body).await?;
-        out.object(&answer)?;
         let exit = exit_of(&answer);
+        if exit == Exit::DONE {
+            door.clear_inbox(event);
+        }
+        out.object(&answer)?;
         if exit != Exit::DONE {
             return Ok(exit);
         }
-        door.clear_inbox(event);
     }
     Ok(Exit::DONE)
 }

@@ -171,7 +171,10 @@ impl Plan {
             change("read_scopes", format!("scope `{name}` may read other scopes than before"));
         }
         if before.write_scopes != after.write_scopes {
-            change("write_scopes", format!("runs of scope `{name}` may create Works in other scopes than before"));
+            change(
+                "write_scopes",
+                format!("runs of scope `{name}` may create Works in other scopes than before"),
+            );
         }
         self.budgets(before, after);
         self.secrets(before, after);

@@ -270,7 +270,8 @@ fn start(parts: &WhyParts<'_>) -> Step {
 
 /// What a start waited for that could not go by its credential.
 fn spent(spent: &SpentBody) -> String {
-    let who = if spent.turn == 1 { "Its start".to_owned() } else { format!("The start of turn {}", spent.turn) };
+    let who =
+        if spent.turn == 1 { "Its start".to_owned() } else { format!("The start of turn {}", spent.turn) };
     let waited = if spent.over { "waited" } else { "waits" };
     let until = spent.until.as_ref().map(|at| format!(" until {}", time::absolute(at))).unwrap_or_default();
     format!(
@@ -405,7 +406,8 @@ mod tests {
             credentials: &credentials,
         };
         let said = sentences(&parts);
-        let said: Vec<&str> = said.iter().filter(|line| line.contains("credential")).map(String::as_str).collect();
+        let said: Vec<&str> =
+            said.iter().filter(|line| line.contains("credential")).map(String::as_str).collect();
         assert_eq!(
             said,
             [

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, proptest};
 use serde_json::json;
 
-use super::limits::{CONCURRENCY_MAX, READ_SCOPES_MAX, ROUTES_MAX, SCOPE_DEPTH_MAX, SCOPES_MAX, WRITE_SCOPES_MAX};
+use super::limits::{
+    CONCURRENCY_MAX, READ_SCOPES_MAX, ROUTES_MAX, SCOPE_DEPTH_MAX, SCOPES_MAX, WRITE_SCOPES_MAX,
+};
 use super::{
     BindingConfig, Configuration, EntryConfig, Item, Problem, ProblemCode, RouteConfig, ScopeConfig, resolve,
 };

@@ -27,8 +27,12 @@ pub trait CredentialReads {
     fn next_credential_due(&mut self) -> Result<Option<Timestamp>, StoreError>;
 
     /// The starts of an attempt of a Work that had to wait for credentials, by turn, at most `limit`.
-    fn credential_waits(&mut self, work: WorkId, attempt: i64, limit: u32)
-    -> Result<Vec<CredentialWait>, StoreError>;
+    fn credential_waits(
+        &mut self,
+        work: WorkId,
+        attempt: i64,
+        limit: u32,
+    ) -> Result<Vec<CredentialWait>, StoreError>;
 }
 
 /// Writing what holds credentials.
@@ -40,7 +44,12 @@ pub trait CredentialWrites {
     fn put_credential_wait(&mut self, wait: &CredentialWait) -> Result<(), StoreError>;
 
     /// Notes that what waits for a credential of a Work waits no longer: of its newest attempt, or of the next.
-    fn end_credential_wait(&mut self, work: &Work, credential: &CredentialName, at: Timestamp) -> Result<(), StoreError>;
+    fn end_credential_wait(
+        &mut self,
+        work: &Work,
+        credential: &CredentialName,
+        at: Timestamp,
+    ) -> Result<(), StoreError>;
 
     /// Removes what held a credential. False when it is gone.
     fn delete_credential_hold(&mut self, credential: &CredentialName) -> Result<bool, StoreError>;

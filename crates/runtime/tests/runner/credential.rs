@@ -116,9 +116,12 @@ fn a_run_says_for_which_credential_its_start_waited_and_how_long() {
         let since = world.runtime.store().now();
         advance(&mut world, HELD_FOR.saturating_sub(Duration::from_secs(20))).await;
         let run = newest(&world, "a").await;
-        let waited = |run| {
-            let store = world.runtime.store().clone();
-            async move { store.read("test", move |tx| runtime::why::why(tx, run)).await.unwrap().unwrap().credentials }
+        let runtime = world.runtime.clone();
+        let waited = move |run| {
+            let store = runtime.store().clone();
+            async move {
+                store.read("test", move |tx| runtime::why::why(tx, run)).await.unwrap().unwrap().credentials
+            }
         };
         let told = waited(run.id).await;
         assert_eq!(told.len(), 1);
@@ -131,7 +134,8 @@ fn a_run_says_for_which_credential_its_start_waited_and_how_long() {
         assert_eq!(waited(run.id).await, told);
         let next = world.owner("a").await.unwrap();
         let (id, attempt) = (next.id, next.attempts + 1);
-        let open = world.runtime.store().read("test", move |tx| tx.credential_waits(id, attempt, 9)).await.unwrap();
+        let open =
+            world.runtime.store().read("test", move |tx| tx.credential_waits(id, attempt, 9)).await.unwrap();
         assert_eq!((open.len(), open[0].until), (1, None));
         // Another account lets it go at once, and then it waited until it began.
         world.clock.advance(Duration::from_secs(5));

@@ -84,7 +84,8 @@ impl CallGate for Reference {
             self.asked.lock().unwrap().push(call.clone());
             let CallSubject::Event { event_type, .. } = &call.subject else { return CallDecision::Allow };
             let told = self.told.lock().unwrap().get(event_type.as_str()).copied();
-            let wait = |registration| CallDecision::Wait { reason: "nobody has looked".to_owned(), registration };
+            let wait =
+                |registration| CallDecision::Wait { reason: "nobody has looked".to_owned(), registration };
             match told {
                 None => CallDecision::Allow,
                 Some(Told::Refuse) => CallDecision::Refuse { reason: "not on a\nFriday".to_owned() },
@@ -150,7 +151,10 @@ async fn a_gate_turns_a_call_into_a_wait_and_decides_again_when_it_is_made_again
     assert!(held.held && !held.again);
     let said = answer(&held);
     assert_eq!((&said["held"], &said["gate"]), (&true.into(), &"reference".into()));
-    assert_eq!((&said["reason"], &said["wait"]["types"][0]), (&"nobody has looked".into(), &"review.done".into()));
+    assert_eq!(
+        (&said["reason"], &said["wait"]["types"][0]),
+        (&"nobody has looked".into(), &"review.done".into())
+    );
     assert!(world.events("code.merged").await.is_empty(), "it did not run");
     // Made again in the same turn it is decided again, and declares nothing more.
     assert_eq!(call(&world, token, "code.merged").await.unwrap(), held);
@@ -165,13 +169,20 @@ async fn a_gate_turns_a_call_into_a_wait_and_decides_again_when_it_is_made_again
     world.run().await;
     assert_eq!(world.execution(run).await.turn.number, 2);
     let resumed = *world.executor.tokens(run).last().unwrap();
-    assert!(call(&world, resumed, "code.merged").await.unwrap().held, "it is the gate's to let it through now");
+    assert!(
+        call(&world, resumed, "code.merged").await.unwrap().held,
+        "it is the gate's to let it through now"
+    );
     gate.about("code.merged", None);
     let made = call(&world, resumed, "code.merged").await.unwrap();
     assert!(!made.held && !made.again);
     let again = call(&world, resumed, "code.merged").await.unwrap();
     assert_eq!((again.again, again.answer), (true, made.answer));
-    assert_eq!((world.events("code.merged").await.len(), gate.asked()), (1, 4), "what was made is asked about no more");
+    assert_eq!(
+        (world.events("code.merged").await.len(), gate.asked()),
+        (1, 4),
+        "what was made is asked about no more"
+    );
     let other = world.runtime.call(resumed, CallId::known("code.merged"), emit("note.made")).await;
     assert_eq!(other.unwrap_err().code(), "call_reused");
 }
@@ -230,9 +241,10 @@ async fn a_gate_that_fails_lets_no_call_through() {
     // Nor does one that is asked when the process ends.
     gate.about("code.merged", Some(Told::Never));
     let runtime = world.runtime.clone();
-    let asked = tokio::spawn(async move {
-        runtime.call(token, CallId::known("code.merged"), emit("code.merged")).await
-    });
+    let asked =
+        tokio::spawn(
+            async move { runtime.call(token, CallId::known("code.merged"), emit("code.merged")).await },
+        );
     while gate.asked() < 2 {
         tokio::task::yield_now().await;
     }
@@ -247,9 +259,10 @@ async fn what_a_gate_allows_is_refused_under_another_epoch() {
     let (run, token) = running(&mut world, "a").await;
     gate.about("code.merged", Some(Told::Later));
     let runtime = world.runtime.clone();
-    let asked = tokio::spawn(async move {
-        runtime.call(token, CallId::known("code.merged"), emit("code.merged")).await
-    });
+    let asked =
+        tokio::spawn(
+            async move { runtime.call(token, CallId::known("code.merged"), emit("code.merged")).await },
+        );
     while gate.asked() < 1 {
         tokio::task::yield_now().await;
     }

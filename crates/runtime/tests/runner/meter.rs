@@ -335,7 +335,8 @@ fn what_a_call_reports_counts_once_even_where_its_turn_is_cut_off() {
         let run = newest(&world, "a").await;
         let token = *world.executor.tokens(run.id).last().unwrap();
         let call = async |world: &World, name, usage| {
-            let answered = world.runtime.call(token, CallId::known(name), Request::Usage(usage)).await.unwrap();
+            let answered =
+                world.runtime.call(token, CallId::known(name), Request::Usage(usage)).await.unwrap();
             serde_json::from_slice::<serde_json::Value>(&answered.answer).unwrap()
         };
         let said = call(&world, "one", usd(3)).await;
@@ -387,7 +388,8 @@ async fn a_call_that_reports_no_use_is_refused_and_counts_nothing() {
     for (name, unit, thousandths) in [("counted", "turns", 1), ("negative", "usd", -1), ("named", "A b", 1)] {
         let mut usage = usd(1);
         usage.push(Usage { unit: unit.to_owned(), thousandths });
-        let refused = world.runtime.call(token, CallId::known(name), Request::Usage(usage)).await.unwrap_err();
+        let refused =
+            world.runtime.call(token, CallId::known(name), Request::Usage(usage)).await.unwrap_err();
         assert_eq!(refused.code(), "invalid_call", "{name}");
     }
     assert_eq!((today(&world).await, world.execution(run).await.turn.reports), (Amount::ZERO, 0));

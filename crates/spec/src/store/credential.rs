@@ -61,7 +61,8 @@ pub async fn credential_waits_end_once_by_attempt(driver: &impl StoreDriver) {
         since: second(since),
         until: None,
     };
-    let (old, first, resumed, next) = (wait(1, 1, "a", 1), wait(2, 1, "a", 2), wait(2, 2, "b", 3), wait(3, 1, "a", 4));
+    let (old, first, resumed, next) =
+        (wait(1, 1, "a", 1), wait(2, 1, "a", 2), wait(2, 2, "b", 3), wait(3, 1, "a", 4));
     let mut again = first.clone();
     again.since = second(9);
     let written = [old.clone(), resumed.clone(), first.clone(), next.clone(), again];

@@ -124,7 +124,8 @@ pub async fn calls_go_a_page_at_a_time(driver: &impl StoreDriver) {
     let other = Call { execution: ExecutionId::from_number(2), ..call("a", 1, Operation::Emit) };
     let kept = other.clone();
     write(store, move |tx| {
-        (1..=3).try_for_each(|number| tx.insert_call(&call(&format!("c{number}"), number, Operation::Emit)))?;
+        (1..=3)
+            .try_for_each(|number| tx.insert_call(&call(&format!("c{number}"), number, Operation::Emit)))?;
         tx.insert_call(&other)
     })
     .await;
