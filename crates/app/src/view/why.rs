@@ -314,7 +314,7 @@ fn lane(lane: &LaneBody) -> Stub {
 
 #[cfg(test)]
 mod tests {
-    use super::{WaitBody, WhyParts, WokenBody, sentences};
+    use super::{SpentBody, WaitBody, WhyParts, WokenBody, sentences};
     use crate::view::sample;
 
     #[test]
