@@ -178,14 +178,15 @@ impl From<CallError> for Failure {
                 CallRefusal::Fenced(Fenced::Expired) => ErrorCode::LeaseLost,
                 CallRefusal::Fenced(Fenced::Ended) => ErrorCode::RunEnded,
                 CallRefusal::Reused => ErrorCode::CallReused,
-                CallRefusal::TooMany => ErrorCode::TooManyCalls,
+                CallRefusal::TooMany | CallRefusal::Report(ReportRefusal::Exhausted) => {
+                    ErrorCode::TooManyCalls
+                }
                 CallRefusal::UnknownEvent(_) => ErrorCode::NotFound,
                 CallRefusal::ForeignCause(_) => ErrorCode::ForeignCause,
                 CallRefusal::ReservedType => ErrorCode::ReservedType,
                 CallRefusal::ReservedSource => ErrorCode::ReservedSource,
                 CallRefusal::KeyTaken => ErrorCode::KeyConflict,
                 CallRefusal::TooLarge(_) => ErrorCode::PayloadTooLarge,
-                CallRefusal::Report(ReportRefusal::Exhausted) => ErrorCode::TooManyCalls,
                 CallRefusal::TooManyKeys
                 | CallRefusal::Amount
                 | CallRefusal::Report(_)
