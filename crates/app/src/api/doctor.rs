@@ -63,6 +63,7 @@ pub(crate) async fn glance(daemon: &Daemon) -> Result<StatusBody, Failure> {
         lanes: rows.lanes,
         paused: rows.paused,
         last_downtime: rows.last_downtime,
+        zone_data: schedule::zone::data_version().to_owned(),
         store: facts(daemon).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
     })
 }

@@ -533,6 +533,9 @@ pub(crate) struct StatusBody {
     /// This daemon's own start, when another had run before it: since when none was there, and what it found.
     #[serde(default)]
     pub(crate) last_downtime: Option<StartBody>,
+    /// The release of the time zone data that schedules are read by, such as `2026b`. (SCH-7)
+    #[serde(default)]
+    pub(crate) zone_data: String,
     /// Figures of the store, by name.
     pub(crate) store: std::collections::BTreeMap<String, String>,
 }

@@ -61,6 +61,7 @@ fn fields(status: &StatusBody, context: &Context) -> Vec<Field> {
             status.webhook_address.as_ref().map_or("off".to_owned(), |at| format!("http://{at}")),
         ),
         Field::new("configuration", generation),
+        Field::new("zone data", status.zone_data.as_str()),
         Field::new("running", count(i64::try_from(status.running).unwrap_or(i64::MAX), "run", "runs")),
         Field::new("queued", at_most(status.runnable, "Work", "Works")),
         Field::new("to route", at_most(status.unrouted, "Event", "Events")),

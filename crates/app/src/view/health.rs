@@ -39,6 +39,7 @@ pub(crate) fn daemon(status: &StatusBody, figures: &FiguresBody) -> Vec<Fact> {
         Fact::new("Up", time::span(up)).more(format!("Since {}.", time::absolute(&status.started_at))),
         Fact::new("Memory", size(figures.memory_bytes)),
         Fact::new("Configuration", generation),
+        Fact::new("Zone data", status.zone_data.as_str()),
         Fact::new("Home", status.home.as_str()),
         Fact::new("API", format!("http://{}", status.api_address)),
         Fact::new("Webhooks", webhooks),
@@ -172,7 +173,7 @@ mod tests {
             "api_address": "127.0.0.1:7717", "webhook_address": null,
             "unrouted": 0, "runnable": 1, "running": 2,
             "blocked": [{ "reason": "scope_full:main", "works": 999 }, { "reason": "unconfigured:x", "works": 1 }],
-            "lanes": [], "store": { "engine": "sqlite", "version": "3.51.3", "journal_mode": "wal",
+            "lanes": [], "zone_data": "2026b", "store": { "engine": "sqlite", "version": "3.51.3", "journal_mode": "wal",
                 "synchronous": "2", "page_size": "4096", "cache_size": "-65536", "wal_autocheckpoint": "0", "commits": "11" },
         }))
         .unwrap();

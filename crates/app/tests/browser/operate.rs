@@ -64,6 +64,8 @@ fn until_shown(site: &Site, scripts: Scripts, css: &str, words: &str) {
     if scripts == Scripts::On {
         return site.page.wait_for_text(css, words);
     }
+    // A page that is loaded again before the answer to a form has come takes that form back.
+    site.page.wait_for(css, "return document.querySelector(arguments[0])", &[css.into()]);
     wait_for(words, || {
         site.page.reload();
         site.page.text("main").contains(words).then_some(())

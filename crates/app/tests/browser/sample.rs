@@ -29,7 +29,7 @@ exit 3",
         "release",
         "release.requested",
         r"printf '\033[34mshell\033[0m      ./release 2.4.0\n\033[32m✓\033[0m notes written\n\033[32m✓\033[0m 3 of 5 targets built\n'
-while [ ! -e GATE ]; do sleep 0.05; done",
+while [ -d HOME_OF_IT ] && [ ! -e GATE ]; do sleep 0.05; done",
     ),
     (
         "await",
@@ -66,6 +66,8 @@ pub(super) fn home() -> Home {
 
 fn config(home: &Home) -> String {
     let gate = home.gate().display().to_string();
+    // A run whose test is over, and its folder gone, must not go on for ever.
+    let folder = home.path().display().to_string();
     let budget = "\n[[scopes.budgets]]\nunit = \"turns\"\nper = \"work\"\nwindow = \"day\"\nlimit = 2\n";
     let mut config = "[daemon]\napi_listen = \"127.0.0.1:0\"\nwebhook_listen = \"127.0.0.1:0\"\n\n\
                       [[scopes]]\nname = \"harbor\"\n\n[scopes.settings]\nconcurrency = 4\n\n\
@@ -73,7 +75,7 @@ fn config(home: &Home) -> String {
         .to_owned();
     config.push_str(budget);
     for (name, event_type, script) in BINDINGS {
-        let script = script.replace("GATE", &gate);
+        let script = script.replace("GATE", &gate).replace("HOME_OF_IT", &folder);
         write!(
             config,
             "\n[[scopes.bindings]]\nname = \"{name}\"\nexecutor = \"shell\"\n\

@@ -79,7 +79,10 @@ impl Home {
                           [[scopes]]\nname = \"main\"\n"
             .to_owned();
         let gate = self.gate();
-        let slow = format!("echo begun; while [ ! -e {} ]; do sleep 0.02; done; echo ended", gate.display());
+        // A run whose test is over, and its folder gone, must not go on for ever.
+        let (folder, gate) = (self.directory.path().display(), gate.display());
+        let wait = format!("while [ -d {folder} ] && [ ! -e {gate} ]; do sleep 0.02; done");
+        let slow = format!("echo begun; {wait}; echo ended");
         for (name, event_type, script) in [
             ("hello", "say.hello", "echo hello; cat \"$OS_INPUT_FILE\" >/dev/null"),
             ("fail", "do.fail", "echo oops >&2; exit 3"),

@@ -23,6 +23,16 @@ async fn the_daemon_measures_itself() {
 }
 
 #[tokio::test]
+async fn the_daemon_tells_the_release_of_its_zone_data() {
+    let daemon = TestDaemon::start().await;
+    let release = daemon.get_json("/v1/status").await["zone_data"].clone();
+    let release = release.as_str().unwrap();
+    let (year, letter) = release.split_at(4);
+    assert!(year.parse::<u32>().unwrap() >= 2025 && letter.len() == 1, "{release}");
+    daemon.running.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn the_oldest_of_what_is_held_is_named_with_its_reason() {
     let daemon = TestDaemon::start().await;
     // The scope runs four at once.
@@ -40,10 +50,7 @@ async fn the_oldest_of_what_is_held_is_named_with_its_reason() {
     let doctor = daemon.get_json("/v1/doctor").await;
     let checks = doctor["checks"].as_array().unwrap().iter().filter(|check| check["name"] == "states");
     let told: Vec<&str> = checks.map(|check| check["sentence"].as_str().unwrap()).collect();
-    assert!(
-        told[0].starts_with("4 Works run, work_") && told[0].ends_with(": a run moves each"),
-        "{told:?}"
-    );
+    assert!(told[0].starts_with("4 Works run, work_") && told[0].ends_with(": a run moves each"), "{told:?}");
     assert!(told[1].starts_with(&format!("2 Works are blocked, {}", oldest.as_str().unwrap())), "{told:?}");
     daemon.running.stop().await.unwrap();
 }
