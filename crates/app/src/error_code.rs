@@ -249,6 +249,7 @@ impl ErrorCode {
 
     /// The HTTP status that goes with it. What keeps a daemon from starting, and what only the
     /// command line says, have one for completeness.
+    #[expect(clippy::too_many_lines, reason = "one line for each code")]
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::BadRequest | Self::UnsupportedSpecversion | Self::Usage => StatusCode::BAD_REQUEST,

@@ -30,7 +30,7 @@ use super::world::{Double, HandClock, World, key, open, scope};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Refuse,
-    /// The turn waits for `review.done`.
+    /// The turn waits for `approval.given`.
     Wait,
     /// It waits for a key of another Work, which it may not.
     Foreign,
@@ -62,9 +62,9 @@ impl Reference {
     }
 }
 
-fn review() -> Registration {
+fn approval() -> Registration {
     Registration {
-        types: vec![EventType::known("review.done")],
+        types: vec![EventType::known("approval.given")],
         timeout_seconds: Some(600),
         ..Registration::default()
     }
@@ -89,8 +89,8 @@ impl CallGate for Reference {
             match told {
                 None => CallDecision::Allow,
                 Some(Told::Refuse) => CallDecision::Refuse { reason: "not on a\nFriday".to_owned() },
-                Some(Told::Wait) => wait(review()),
-                Some(Told::Foreign) => wait(Registration { keys: Some(vec![key("b")]), ..review() }),
+                Some(Told::Wait) => wait(approval()),
+                Some(Told::Foreign) => wait(Registration { keys: Some(vec![key("b")]), ..approval() }),
                 Some(Told::Later) => {
                     self.bell.notified().await;
                     CallDecision::Allow
@@ -153,7 +153,7 @@ async fn a_gate_turns_a_call_into_a_wait_and_decides_again_when_it_is_made_again
     assert_eq!((&said["held"], &said["gate"]), (&true.into(), &"reference".into()));
     assert_eq!(
         (&said["reason"], &said["wait"]["types"][0]),
-        (&"nobody has looked".into(), &"review.done".into())
+        (&"nobody has looked".into(), &"approval.given".into())
     );
     assert!(world.events("code.merged").await.is_empty(), "it did not run");
     // Made again in the same turn it is decided again, and declares nothing more.
@@ -161,10 +161,10 @@ async fn a_gate_turns_a_call_into_a_wait_and_decides_again_when_it_is_made_again
     assert_eq!(gate.asked(), 2);
     world.end(run, Outcome::Completed).await;
     assert_eq!(world.execution(run).await.state, ExecutionState::Parked);
-    assert_eq!(world.wait().await.types, [EventType::known("review.done")]);
+    assert_eq!(world.wait().await.types, [EventType::known("approval.given")]);
     assert!(call(&world, token, "code.merged").await.is_err(), "who waits has no authority");
-    let mut done = world.delivery("the review", Some("a"), &serde_json::json!({}));
-    done.event_type = EventType::known("review.done");
+    let mut done = world.delivery("the approval", Some("a"), &serde_json::json!({}));
+    done.event_type = EventType::known("approval.given");
     world.accept(done).await.unwrap();
     world.run().await;
     assert_eq!(world.execution(run).await.turn.number, 2);
@@ -241,15 +241,15 @@ async fn a_gate_that_fails_lets_no_call_through() {
     // Nor does one that is asked when the process ends.
     gate.about("code.merged", Some(Told::Never));
     let runtime = world.runtime.clone();
-    let asked =
-        tokio::spawn(
-            async move { runtime.call(token, CallId::known("code.merged"), emit("code.merged")).await },
-        );
-    while gate.asked() < 2 {
-        tokio::task::yield_now().await;
-    }
-    world.runtime.shutdown().await.unwrap();
-    assert_eq!(asked.await.unwrap().unwrap_err().code(), "gate_silent");
+    let asked = runtime.call(token, CallId::known("code.merged"), emit("code.merged"));
+    let end = async {
+        while gate.asked() < 2 {
+            tokio::task::yield_now().await;
+        }
+        world.runtime.shutdown().await.unwrap();
+    };
+    let (answered, ()) = tokio::join!(asked, end);
+    assert_eq!(answered.unwrap_err().code(), "gate_silent");
     assert!(world.events("code.merged").await.is_empty());
 }
 
@@ -259,18 +259,18 @@ async fn what_a_gate_allows_is_refused_under_another_epoch() {
     let (run, token) = running(&mut world, "a").await;
     gate.about("code.merged", Some(Told::Later));
     let runtime = world.runtime.clone();
-    let asked =
-        tokio::spawn(
-            async move { runtime.call(token, CallId::known("code.merged"), emit("code.merged")).await },
-        );
-    while gate.asked() < 1 {
-        tokio::task::yield_now().await;
-    }
-    world.clock.advance(LEASE);
-    world.executor.on_recover(Recovery::Alive);
-    world.run().await;
-    gate.bell.notify_one();
-    assert_eq!(asked.await.unwrap().unwrap_err().code(), "stale_epoch");
+    let asked = runtime.call(token, CallId::known("code.merged"), emit("code.merged"));
+    let recover = async {
+        while gate.asked() < 1 {
+            tokio::task::yield_now().await;
+        }
+        world.clock.advance(LEASE);
+        world.executor.on_recover(Recovery::Alive);
+        world.run().await;
+        gate.bell.notify_one();
+    };
+    let (answered, ()) = tokio::join!(asked, recover);
+    assert_eq!(answered.unwrap_err().code(), "stale_epoch");
     assert!(world.events("code.merged").await.is_empty());
     // Who took over may make it, and a token of no epoch is not even shown to the gate.
     let asked = gate.asked();
