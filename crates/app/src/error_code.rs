@@ -75,6 +75,9 @@ pub(crate) enum ErrorCode {
     RunEnded,
     ForeignCause,
     ScopeNotReadable,
+    ScopeNotWritable,
+    GateRefused,
+    GateSilent,
     UnknownBinding,
     CallReused,
     TooManyCalls,
@@ -86,7 +89,7 @@ pub(crate) enum ErrorCode {
 impl ErrorCode {
     /// Every code, in the order of their statuses.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 71] = [
+    pub(crate) const ALL: [Self; 74] = [
         Self::BadRequest,
         Self::UnsupportedSpecversion,
         Self::Unauthorized,
@@ -152,6 +155,9 @@ impl ErrorCode {
         Self::RunEnded,
         Self::ForeignCause,
         Self::ScopeNotReadable,
+        Self::ScopeNotWritable,
+        Self::GateRefused,
+        Self::GateSilent,
         Self::UnknownBinding,
         Self::CallReused,
         Self::TooManyCalls,
@@ -229,6 +235,9 @@ impl ErrorCode {
             Self::RunEnded => "run_ended",
             Self::ForeignCause => "foreign_cause",
             Self::ScopeNotReadable => "scope_not_readable",
+            Self::ScopeNotWritable => "scope_not_writable",
+            Self::GateRefused => "gate_refused",
+            Self::GateSilent => "gate_silent",
             Self::UnknownBinding => "unknown_binding",
             Self::CallReused => "call_reused",
             Self::TooManyCalls => "too_many_calls",
@@ -240,6 +249,7 @@ impl ErrorCode {
 
     /// The HTTP status that goes with it. What keeps a daemon from starting, and what only the
     /// command line says, have one for completeness.
+    #[expect(clippy::too_many_lines, reason = "one line for each code")]
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::BadRequest | Self::UnsupportedSpecversion | Self::Usage => StatusCode::BAD_REQUEST,
@@ -255,7 +265,9 @@ impl ErrorCode {
             | Self::LeaseLost
             | Self::RunEnded
             | Self::ForeignCause
-            | Self::ScopeNotReadable => StatusCode::FORBIDDEN,
+            | Self::ScopeNotReadable
+            | Self::ScopeNotWritable
+            | Self::GateRefused => StatusCode::FORBIDDEN,
             Self::NotFound
             | Self::UnknownScope
             | Self::UnknownWork
@@ -307,6 +319,7 @@ impl ErrorCode {
             | Self::DatabaseLocked
             | Self::StoreClosed
             | Self::NotOwner
+            | Self::GateSilent
             | Self::DaemonUnreachable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -380,6 +393,9 @@ impl ErrorCode {
             Self::RunEnded => "The run has ended",
             Self::ForeignCause => "The Event may not be cited",
             Self::ScopeNotReadable => "The scope may not be read",
+            Self::ScopeNotWritable => "The scope may not be written",
+            Self::GateRefused => "A gate refuses the call",
+            Self::GateSilent => "A gate did not answer",
             Self::UnknownBinding => "No such binding",
             Self::CallReused => "The call id is taken",
             Self::TooManyCalls => "The run has made too many calls",

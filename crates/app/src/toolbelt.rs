@@ -121,7 +121,11 @@ impl Door {
         };
         let answered = Box::pin(self.0.runtime().call(by, id.parse()?, call)).await?;
         let mut response = Response::new(Body::full(answered.answer));
-        *response.status_mut() = if answered.again { StatusCode::OK } else { StatusCode::CREATED };
+        *response.status_mut() = match (answered.held, answered.again) {
+            (true, _) => StatusCode::ACCEPTED,
+            (false, true) => StatusCode::OK,
+            (false, false) => StatusCode::CREATED,
+        };
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
     }
@@ -145,6 +149,7 @@ fn nothing() -> Failure {
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         use domain::alias::SubscribeRefusal;
+        use domain::budget::meter::ReportRefusal;
         use domain::lease::Fenced;
         use domain::toolbelt::CallRefusal;
 
@@ -173,16 +178,22 @@ impl From<CallError> for Failure {
                 CallRefusal::Fenced(Fenced::Expired) => ErrorCode::LeaseLost,
                 CallRefusal::Fenced(Fenced::Ended) => ErrorCode::RunEnded,
                 CallRefusal::Reused => ErrorCode::CallReused,
-                CallRefusal::TooMany => ErrorCode::TooManyCalls,
+                CallRefusal::TooMany | CallRefusal::Report(ReportRefusal::Exhausted) => {
+                    ErrorCode::TooManyCalls
+                }
                 CallRefusal::UnknownEvent(_) => ErrorCode::NotFound,
                 CallRefusal::ForeignCause(_) => ErrorCode::ForeignCause,
                 CallRefusal::ReservedType => ErrorCode::ReservedType,
                 CallRefusal::ReservedSource => ErrorCode::ReservedSource,
                 CallRefusal::KeyTaken => ErrorCode::KeyConflict,
                 CallRefusal::TooLarge(_) => ErrorCode::PayloadTooLarge,
-                CallRefusal::TooManyKeys | CallRefusal::Amount | CallRefusal::Progress => {
-                    ErrorCode::BadRequest
-                }
+                CallRefusal::TooManyKeys
+                | CallRefusal::Amount
+                | CallRefusal::Report(_)
+                | CallRefusal::Progress => ErrorCode::BadRequest,
+                CallRefusal::Gate { .. } => ErrorCode::GateRefused,
+                CallRefusal::GateSilent(_) => ErrorCode::GateSilent,
+                CallRefusal::ScopeNotWritable { .. } => ErrorCode::ScopeNotWritable,
                 CallRefusal::NoKey => ErrorCode::InvalidWait,
                 CallRefusal::UnknownBinding(_) => ErrorCode::UnknownBinding,
                 CallRefusal::NotInjected(_) => ErrorCode::NotInjected,

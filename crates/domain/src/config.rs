@@ -57,6 +57,8 @@ pub struct ScopeConfig {
     pub secrets: BTreeMap<String, SecretRef>,
     /// Scopes that its Waits and aliases may read. Not inherited: each scope is given its own.
     pub read_scopes: Vec<ScopeName>,
+    /// Scopes in which its runs may create Works. Not inherited either.
+    pub write_scopes: Vec<ScopeName>,
     /// Its budgets. They are inherited, and below it a limit can only be lowered.
     pub budgets: Vec<Budget>,
 }
@@ -75,6 +77,7 @@ impl ScopeConfig {
             extensions: Vec::new(),
             secrets: BTreeMap::new(),
             read_scopes: Vec::new(),
+            write_scopes: Vec::new(),
             budgets: Vec::new(),
         }
     }
@@ -257,7 +260,7 @@ pub enum ProblemCode {
     UnknownBinding,
     /// A secret is selected that the scope does not have.
     UnknownSecret,
-    /// `read_scopes` names a scope that is not declared.
+    /// `read_scopes` or `write_scopes` names a scope that is not declared.
     UnknownScope,
     /// A number is outside its bounds.
     OutOfBounds,

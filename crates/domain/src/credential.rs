@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::ExecutionId;
+use crate::execution::Execution;
+use crate::id::{ExecutionId, WorkId};
 use crate::retry::HINT_MAX;
 use crate::text::CredentialName;
 use crate::time::Timestamp;
@@ -52,6 +53,36 @@ impl CredentialHold {
     /// Whether it still holds at `now`.
     pub fn is_live(&self, now: Timestamp) -> bool {
         now < self.until
+    }
+}
+
+/// A start that had to wait for a credential: of an attempt, or of a later turn of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CredentialWait {
+    /// The Work.
+    pub work: WorkId,
+    /// The number of the attempt.
+    pub attempt: i64,
+    /// The number of the turn.
+    pub turn: i64,
+    /// The credential.
+    pub credential: CredentialName,
+    /// Since when.
+    pub since: Timestamp,
+    /// When it was let go by the reset; none while it waits, and where something else let it go.
+    pub until: Option<Timestamp>,
+}
+
+impl CredentialWait {
+    /// Whether the start waits no longer: it was let go, or the turn has begun.
+    pub const fn is_over(&self, execution: &Execution) -> bool {
+        self.until.is_some() || self.turn <= execution.turn.number
+    }
+
+    /// When it stopped waiting, as far as that is known: where a configuration let a later turn go, it is not.
+    pub fn ended(&self, execution: &Execution) -> Option<Timestamp> {
+        let began = (self.turn == 1).then_some(execution.claimed_at);
+        [self.until, began].into_iter().flatten().min()
     }
 }
 

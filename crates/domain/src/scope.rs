@@ -147,6 +147,15 @@ pub struct EffectiveScope {
     pub extensions: BTreeMap<EntryName, Entry>,
     /// Scopes its Waits and aliases may read. It never gives write authority.
     pub read_scopes: Vec<ScopeName>,
+    /// Scopes in which its runs may create Works. It gives no right to read there.
+    pub write_scopes: Vec<ScopeName>,
     /// The budgets that its turns are under.
     pub budgets: Vec<Budget>,
+}
+
+impl EffectiveScope {
+    /// Whether its runs may create Works in a scope: in itself, and where it was given the right. (TOO-7)
+    pub fn may_write(&self, scope: &ScopeName) -> bool {
+        *scope == self.name || self.write_scopes.contains(scope)
+    }
 }

@@ -2,20 +2,22 @@
 //!
 //! A call names itself, so that one whose answer was lost can be made again: it answers the same and does nothing
 //! more. A call is refused by a value that its caller reads, and a refusal changes nothing. What a call declares
-//! about the turn (what it waits for, what it took in, what it used) takes effect with the turn's result, not before.
+//! about the turn (what it waits for, what it took in) takes effect with the turn's result, not before; what it
+//! used counts at once.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::budget::meter::{ReportRefusal, UNITS_MAX};
 use crate::event::{Event, PayloadError};
 use crate::execution::Execution;
 use crate::id::{Epoch, EventId, ExecutionId, WorkId};
 use crate::lane::Fnv;
 use crate::lease::Fenced;
-use crate::outcome::{Outcome, TurnResult, Usage};
-use crate::text::{BindingName, CallId, SourceName};
+use crate::outcome::{Outcome, TurnResult};
+use crate::text::{BindingName, CallId, Code, ScopeName, SourceName};
 use crate::time::Timestamp;
 use crate::wait::Registration;
 
@@ -23,10 +25,6 @@ use crate::wait::Registration;
 pub const RUN_SOURCE: &str = "core.run";
 /// The most calls with an effect that one attempt may make.
 pub const CALLS_MAX: i64 = 10_000;
-/// The most units of usage in one call.
-pub const UNITS_MAX: usize = 32;
-/// The most of one unit in one call, in thousandths.
-pub const AMOUNT_MAX: i64 = 9_000_000_000_000_000;
 /// The most bytes of a line of progress that are kept.
 pub const PROGRESS_BYTES_MAX: usize = 500;
 /// The most keys that a Wait may watch besides its Work's own, and that a child Work may be given.
@@ -83,9 +81,6 @@ pub struct Declared {
     /// Whether it acknowledged input.
     #[serde(default, skip_serializing_if = "is_false")]
     pub acknowledged: bool,
-    /// Whether it reported usage.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub used: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
@@ -96,7 +91,7 @@ const fn is_false(flag: &bool) -> bool {
 impl Declared {
     /// Whether nothing was said.
     pub const fn is_empty(&self) -> bool {
-        self.wait.is_none() && !self.acknowledged && !self.used
+        self.wait.is_none() && !self.acknowledged
     }
 }
 
@@ -253,6 +248,30 @@ pub enum CallRefusal {
     /// An amount is none.
     #[error("usage is one to {UNITS_MAX} units, each with an amount from 0 to 9000000000000")]
     Amount,
+    /// A gate is against it.
+    #[error("gate `{gate}` refuses the call: {reason}")]
+    Gate {
+        /// Which one.
+        gate: Code,
+        /// Why, in its words.
+        reason: String,
+    },
+    /// A gate failed, or took too long. The same call may be made again.
+    #[error("gate `{0}` did not answer, and without its word the call is not made")]
+    GateSilent(Code),
+    /// A Work may not be created there.
+    #[error(
+        "scope `{from}` may not create Works in scope `{scope}`; add it to the `write_scopes` of `{from}`"
+    )]
+    ScopeNotWritable {
+        /// The attempt's scope.
+        from: ScopeName,
+        /// The other one.
+        scope: ScopeName,
+    },
+    /// What it used is not reported like that.
+    #[error(transparent)]
+    Report(#[from] ReportRefusal),
     /// A line of progress says nothing.
     #[error("say in a line how far the run has come, and a percentage from 0 to 100 if it knows")]
     Progress,
@@ -265,14 +284,17 @@ impl CallRefusal {
             Self::UnknownToken => "unauthorized",
             Self::Fenced(fenced) => fenced.code(),
             Self::Reused => "call_reused",
-            Self::TooMany => "too_many_calls",
+            Self::TooMany | Self::Report(ReportRefusal::Exhausted) => "too_many_calls",
             Self::UnknownEvent(_) => "unknown_event",
             Self::ForeignCause(_) => "foreign_cause",
             Self::ReservedType => "reserved_type",
             Self::ReservedSource => "reserved_source",
             Self::KeyTaken => "key_conflict",
             Self::TooLarge(_) => "payload_too_large",
-            Self::TooManyKeys | Self::Amount | Self::Progress => "invalid_call",
+            Self::TooManyKeys | Self::Amount | Self::Report(_) | Self::Progress => "invalid_call",
+            Self::Gate { .. } => "gate_refused",
+            Self::GateSilent(_) => "gate_silent",
+            Self::ScopeNotWritable { .. } => "scope_not_writable",
             Self::NoKey => "no_key",
             Self::UnknownBinding(_) => "unknown_binding",
             Self::NotInjected(_) => "not_injected",
@@ -322,10 +344,9 @@ pub fn may_cite(execution: &Execution, cause: &Event, namespaces: &[SourceName])
 }
 
 /// What a turn's result is with what its calls declared: a turn that ends well waits for what it declared, unless it
-/// says itself what it waits for; of a unit that it both reported and states at its end, the larger amount counts,
-/// for what it states is the whole turn's. (TOO-8 is the runtime's, which knows what was acknowledged.)
+/// says itself what it waits for. (TOO-9; TOO-8 is the runtime's, which knows what was acknowledged.)
 #[must_use]
-pub fn settled(result: TurnResult, declared: &Declared, reported: &[Usage]) -> TurnResult {
+pub fn settled(result: TurnResult, declared: &Declared) -> TurnResult {
     let mut result = result;
     match (result.outcome, &declared.wait) {
         (Outcome::Completed | Outcome::Handoff, Some(wait)) => {
@@ -334,27 +355,7 @@ pub fn settled(result: TurnResult, declared: &Declared, reported: &[Usage]) -> T
         }
         (Outcome::Completed | Outcome::Handoff, None) | (Outcome::Waiting | Outcome::Failed, _) => {}
     }
-    for report in reported {
-        match result.usage.iter_mut().find(|usage| usage.unit == report.unit) {
-            Some(usage) => usage.thousandths = usage.thousandths.max(report.thousandths),
-            None => result.usage.push(report.clone()),
-        }
-    }
     result
-}
-
-/// Checks what an attempt says it used.
-///
-/// # Errors
-/// [`CallRefusal::Amount`].
-pub fn check_usage(usage: &[Usage]) -> Result<(), CallRefusal> {
-    let fits = |one: &Usage| {
-        crate::text::Unit::new(&one.unit).is_ok() && (0..=AMOUNT_MAX).contains(&one.thousandths)
-    };
-    if usage.is_empty() || usage.len() > UNITS_MAX || !usage.iter().all(fits) {
-        return Err(CallRefusal::Amount);
-    }
-    Ok(())
 }
 
 impl Progress {

@@ -17,7 +17,7 @@ pub use domain::retry::HINT_MAX as RETRY_HINT_MAX;
 pub use domain::route::{End, Match};
 pub use domain::scope::SecretRef;
 pub use domain::text::{
-    BindingName, Code, ConcurrencyKey, DeliveryId, EntryName, EventType, ExecutorName, ExternalId,
+    BindingName, CallId, Code, ConcurrencyKey, DeliveryId, EntryName, EventType, ExecutorName, ExternalId,
     HandlerName, RouteName, ScopeName, SourceName, TextError, WorkKind,
 };
 pub use domain::time::Timestamp;
@@ -35,11 +35,14 @@ pub mod gate;
 pub mod recurrence;
 pub mod workspace;
 
+pub use domain::toolbelt::Operation;
 pub use executor::{
     AttemptHost, Capabilities, Executor, Injected, Injection, Log, LogRequest, Notice, PinError, Recovery,
     ResumeRequest, RunError, RunRequest, Segment, Stopped,
 };
-pub use gate::{StartDecision, StartGate, StartSettlement, StartView};
+pub use gate::{
+    CallDecision, CallGate, CallSubject, CallView, StartDecision, StartGate, StartSettlement, StartView,
+};
 pub use handler::{EXTENSION_UNAVAILABLE, EntryView, Handler, HandlerError, PreparedRoute, RouteInput};
 pub use ingress::{HttpDelivery, Ingress, IngressDelivery, IngressEntry, IngressRefusal, PreparedIngress};
 pub use recurrence::{

@@ -6,11 +6,12 @@
 //! the hold with the last of them.
 
 use domain::capacity::Blocker;
-use domain::credential::{self, CredentialHold, UsageLimit};
+use domain::credential::{self, CredentialHold, CredentialWait, UsageLimit};
 use domain::execution::Execution;
 use domain::ownership::Tenure;
 use domain::store::{StoreError, Tx};
 use domain::text::CredentialName;
+use domain::work::Work;
 
 use crate::node::Runtime;
 use crate::stage::{self, BATCH, Chain};
@@ -36,6 +37,23 @@ pub(crate) fn blocker(tx: &mut dyn Tx, name: Option<&CredentialName>) -> Result<
     let now = tx.now();
     let live = tx.credential_hold(name)?.is_some_and(|hold| hold.is_live(now));
     Ok(live.then(|| Blocker::Credential(name.clone())))
+}
+
+/// Notes which start of a Work waits for a credential, so that it can be told afterwards.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn waits(
+    tx: &mut dyn Tx,
+    work: &Work,
+    parked: Option<&Execution>,
+    blocker: &Blocker,
+) -> Result<(), StoreError> {
+    let Blocker::Credential(credential) = blocker else { return Ok(()) };
+    let (attempt, turn) =
+        parked.map_or((work.attempts + 1, 1), |run| (run.attempt.number(), run.turn.number + 1));
+    let (credential, since) = (credential.clone(), tx.now());
+    tx.put_credential_wait(&CredentialWait { work: work.id, attempt, turn, credential, since, until: None })
 }
 
 /// Brings those back who waited for credentials that are free again. True when somebody came, or a hold is forgotten.
@@ -73,6 +91,7 @@ fn free_one(tx: &mut dyn Tx, due: &CredentialHold) -> Result<bool, StoreError> {
             let next = work.clone().unblock();
             if next != work {
                 tx.update_work(&next, &work)?;
+                tx.end_credential_wait(&work, &hold.credential, now)?;
             }
         }
     }

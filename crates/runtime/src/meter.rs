@@ -68,6 +68,7 @@ impl Runtime {
         report: ReportId,
         usage: &[Usage],
     ) -> Result<Metered, MeterError> {
+        meter::check_name(&report)?;
         let amounts = meter::amounts(usage)?;
         let body = move |tx: &mut dyn Tx, active: &ActiveGeneration, proposed: &mut Proposed<'_>| {
             count(tx, active, (id, epoch), (&report, &amounts), proposed)
@@ -123,7 +124,7 @@ pub(crate) const LEDGERS_OF_A_REPORT: usize = 3;
 /// What counting a report came to.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
-    answer: Metered,
+    pub(crate) answer: Metered,
     crossed: Vec<Crossing>,
 }
 

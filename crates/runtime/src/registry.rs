@@ -6,10 +6,7 @@ use std::sync::Arc;
 
 use domain::scope::SecretRef;
 use domain::text::{ExecutorName, HandlerName, WorkKind};
-use extension::{
-    BoxFuture, Executor, Handler, Recurrence, Secret, SecretError, StartGate, TriggerChoice,
-    WorkspaceProvider,
-};
+use extension::{BoxFuture, Executor, Handler, Recurrence, Secret, SecretError, StartGate, TriggerChoice, WorkspaceProvider, CallGate};
 
 /// Handlers that come and go with the configuration, such as those of other processes.
 pub trait HandlerSource: fmt::Debug + Send + Sync {
@@ -17,7 +14,7 @@ pub trait HandlerSource: fmt::Debug + Send + Sync {
     fn handler(&self, name: &HandlerName) -> Option<Arc<dyn Handler>>;
 }
 
-/// Handlers, executors and start gates. All but those of a [`HandlerSource`] are fixed when the daemon starts.
+/// Handlers, executors and gates. All but those of a [`HandlerSource`] are fixed when the daemon starts.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     handlers: BTreeMap<HandlerName, Arc<dyn Handler>>,
@@ -27,6 +24,7 @@ pub struct Registry {
     recurrences: Vec<Arc<dyn Recurrence>>,
     choices: BTreeMap<WorkKind, Arc<dyn TriggerChoice>>,
     workspaces: Vec<Arc<dyn WorkspaceProvider>>,
+    call_gates: Vec<Arc<dyn CallGate>>,
 }
 
 impl Registry {
@@ -43,6 +41,7 @@ impl Registry {
             recurrences: Vec::new(),
             choices: BTreeMap::new(),
             workspaces: Vec::new(),
+            call_gates: Vec::new(),
         }
     }
 
@@ -107,6 +106,18 @@ impl Registry {
     /// The provider of workspaces of that name.
     pub fn workspace(&self, name: &str) -> Option<&Arc<dyn WorkspaceProvider>> {
         self.workspaces.iter().find(|provider| provider.name() == name)
+    }
+
+    /// The same with gates on calls, which are asked in this order.
+    #[must_use]
+    pub fn with_call_gates(mut self, gates: impl IntoIterator<Item = Arc<dyn CallGate>>) -> Self {
+        self.call_gates.extend(gates);
+        self
+    }
+
+    /// Every gate on calls.
+    pub fn call_gates(&self) -> &[Arc<dyn CallGate>] {
+        &self.call_gates
     }
 
     /// Every start gate.

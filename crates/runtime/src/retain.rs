@@ -37,6 +37,8 @@ const AGAIN_AFTER: Duration = Duration::from_hours(1);
 const PAGE: u32 = 256;
 /// Bodies that one transaction drops of a run.
 const BODIES: u32 = 256;
+/// The same of calls that it made.
+const CALLS: u32 = 256;
 /// The key of the place that the stage has come to.
 const PLACE: &str = "place";
 
@@ -236,7 +238,8 @@ impl Retain {
         let note = move |tx: &mut dyn Tx| {
             let mut more = false;
             for id in &removed {
-                if tx.drop_bodies(*id, BODIES)? == u64::from(BODIES) {
+                let calls_go_on = tx.drop_calls(*id, CALLS)? == u64::from(CALLS);
+                if tx.drop_bodies(*id, BODIES)? == u64::from(BODIES) || calls_go_on {
                     more = true;
                 } else {
                     tx.content_released(*id)?;

@@ -275,6 +275,7 @@ impl Step<'_> {
         let (trigger, cause) = trigger_of(tx, self.registry, &work)?;
         let parked = parked_of(tx, &work)?;
         if let Some(used_up) = credential::blocker(tx, named(scope, &trigger, parked.as_ref()))? {
+            credential::waits(tx, &work, parked.as_ref(), &used_up)?;
             return self.block(tx, &work, used_up);
         }
         let reserved = match budget::admit(tx, active, scope, &work, &mut self.crossings)? {

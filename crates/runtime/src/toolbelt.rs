@@ -9,17 +9,20 @@
 use std::borrow::Cow;
 
 use domain::alias::{SCAN_MAX, SubscribeRefusal};
+use domain::budget::meter as metering;
 use domain::delivery::AcceptRefusal;
 use domain::execution::Execution;
-use domain::id::{EventId, TimerId, WaitId, WorkId};
+use domain::id::{EventId, ExecutionId, TimerId, WaitId, WorkId};
 use domain::outcome::{TurnResult, Usage};
-use domain::store::{StoreError, Tx};
+use domain::store::{Priority, StoreError, Tx};
 use domain::text::CallId;
 use domain::toolbelt::{CALLS_MAX, Call, CallRefusal, Fingerprint, Operation, Presented, Progress, settled};
 use domain::wait::WaitRefusal;
 use thiserror::Error;
 
+use crate::budget::Proposed as Crossings;
 use crate::generation::ActiveGeneration;
+use crate::meter::{self, Counted, LEDGERS_OF_A_REPORT, MeterError};
 use crate::node::Runtime;
 
 mod token;
@@ -28,6 +31,7 @@ mod emit;
 mod wait;
 mod child;
 mod input;
+mod gate;
 
 pub use child::Birth;
 pub use context::Context;
@@ -87,6 +91,8 @@ pub struct Answered {
     pub answer: Vec<u8>,
     /// Whether the call had been made before; then nothing new happened.
     pub again: bool,
+    /// Whether a gate has it wait: it did not run, and the turn waits for what the answer says.
+    pub held: bool,
 }
 
 /// Why a call had no effect.
@@ -133,8 +139,10 @@ struct Proposed {
 }
 
 /// What an effect leaves to do, once it is committed.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct Effect {
+    /// What counting use came to, and whose it was.
+    counted: Option<(ExecutionId, Counted)>,
     accepted: bool,
     subscribed: bool,
     created: bool,
@@ -150,14 +158,30 @@ impl Runtime {
     /// # Errors
     /// [`CallError`]; then nothing has changed but what is kept of a causal refusal.
     pub async fn call(&self, by: Presented, id: CallId, request: Request) -> Result<Answered, CallError> {
-        let active = self.generations().active();
-        let proposed = self.propose_call(&request);
-        let outcome = self
-            .store()
-            .transact("call", move |tx| make(tx, &active, by, &id, (&request, &proposed)))
-            .await?;
+        let plan = self.planned(by, &id, &request).await?;
+        let proposed = match &plan {
+            Some(plan) => self.propose_call(&plan.request()),
+            None => self.propose_call(&request),
+        };
+        let ledgers = match &request {
+            Request::Usage(_) => LEDGERS_OF_A_REPORT,
+            Request::Emit(_)
+            | Request::Wait(_)
+            | Request::Child(_)
+            | Request::Progress(_)
+            | Request::Acknowledge(_) => 0,
+        };
+        let body =
+            move |tx: &mut dyn Tx, active: &ActiveGeneration, crossings: &mut Crossings<'_>| match &plan {
+                Some(plan) => gate::hold(tx, active, (by, &id, &request), (plan, &proposed)),
+                None => make(tx, active, by, &id, (&request, &proposed, crossings)),
+            };
+        let outcome = self.under_newest((Priority::Normal, "call"), ledgers, body).await?;
         self.hints().committed();
         let (answered, effect) = outcome?;
+        if let Some((run, counted)) = effect.counted {
+            self.reported(run, counted);
+        }
         if effect.accepted {
             self.metrics().accepted.inc();
             self.hints().accepted();
@@ -205,20 +229,30 @@ fn caller(tx: &mut dyn domain::store::Snapshot, by: Presented) -> Result<Executi
     Ok(execution)
 }
 
+/// What a call was answered that its attempt made before under this id.
+fn known(
+    tx: &mut dyn Tx,
+    execution: &Execution,
+    id: &CallId,
+    request: &Request,
+) -> Result<Option<Answered>, CallError> {
+    let Some(known) = tx.call(execution.id, id)? else { return Ok(None) };
+    if known.request != request.fingerprint() {
+        return Err(CallRefusal::Reused.into());
+    }
+    Ok(Some(Answered { answer: known.answer, again: true, held: false }))
+}
+
 fn make(
     tx: &mut dyn Tx,
     active: &ActiveGeneration,
     by: Presented,
     id: &CallId,
-    (request, proposed): (&Request, &Proposed),
+    (request, proposed, crossings): (&Request, &Proposed, &mut Crossings<'_>),
 ) -> Result<Outcome, CallError> {
     let execution = caller(tx, by)?;
-    let fingerprint = request.fingerprint();
-    if let Some(known) = tx.call(execution.id, id)? {
-        if known.request != fingerprint {
-            return Err(CallRefusal::Reused.into());
-        }
-        return Ok(Ok((Answered { answer: known.answer, again: true }, Effect::default())));
+    if let Some(answered) = known(tx, &execution, id, request)? {
+        return Ok(Ok((answered, Effect::default())));
     }
     let number = tx.calls_made(execution.id)? + 1;
     if number > CALLS_MAX {
@@ -231,7 +265,10 @@ fn make(
                 Err(refusal) => return Ok(Err(refusal)),
             }
         }
-        Request::Wait(awaited) => wait::declare(tx, active, &execution, (awaited, proposed))?,
+        Request::Wait(awaited) => {
+            let (said, effect) = wait::declare(tx, active, &execution, (awaited, proposed))?;
+            (json(&said), effect)
+        }
         Request::Child(birth) => match child::create(tx, active, &execution, (birth, proposed))? {
             Ok(answer) => (answer, Effect { created: true, ..Effect::default() }),
             Err(refusal) => return Ok(Err(refusal)),
@@ -244,7 +281,7 @@ fn make(
                 Effect::default(),
             )
         }
-        Request::Usage(usage) => (used(tx, &execution, usage)?, Effect::default()),
+        Request::Usage(usage) => used(tx, active, (&execution, number), usage, crossings)?,
         Request::Acknowledge(event) => (input::acknowledge(tx, &execution, *event)?, Effect::default()),
     };
     let (answer, effect) = done;
@@ -253,23 +290,44 @@ fn make(
         id: id.clone(),
         number,
         operation: request.operation(),
-        request: fingerprint,
+        request: request.fingerprint(),
         answer: answer.clone(),
         at: tx.now(),
     })?;
-    Ok(Ok((Answered { answer, again: false }, effect)))
+    Ok(Ok((Answered { answer, again: false, held: false }, effect)))
 }
 
-/// Adds to what a turn used, and answers what it has used so far. The one place where usage becomes known while a
-/// turn goes on; with its result it counts once, see [`settled`].
-fn used(tx: &mut dyn Tx, execution: &Execution, usage: &[Usage]) -> Result<Vec<u8>, CallError> {
-    domain::toolbelt::check_usage(usage)?;
-    for one in usage {
-        tx.add_usage(execution.id, execution.turn.number, one)?;
+/// Counts what a turn reports of its use at once, and answers what it has used so far and how its budgets stand. The
+/// call's number names the report, so that it counts as often as the call has its effect: once. (TOO-10)
+fn used(
+    tx: &mut dyn Tx,
+    active: &ActiveGeneration,
+    (execution, number): (&Execution, i64),
+    usage: &[Usage],
+    crossings: &mut Crossings<'_>,
+) -> Result<(Vec<u8>, Effect), CallError> {
+    let amounts = metering::amounts(usage).map_err(CallRefusal::from)?;
+    let (report, attempt) = (metering::report_of_call(number), (execution.id, execution.epoch));
+    let counted = meter::count(tx, active, attempt, (&report, &amounts), crossings)?;
+    let total = metering::of_whole_turn(&[], &tx.metered(execution.id)?);
+    let answer = json(&serde_json::json!({
+        "turn": execution.turn.number,
+        "usage": total,
+        "warnings": counted.answer.warnings,
+        "exceeded": counted.answer.exceeded,
+    }));
+    Ok((answer, Effect { counted: Some((execution.id, counted)), ..Effect::default() }))
+}
+
+impl From<MeterError> for CallError {
+    fn from(error: MeterError) -> Self {
+        match error {
+            MeterError::Unknown(_) => CallRefusal::UnknownToken.into(),
+            MeterError::Fenced(fenced) => CallRefusal::Fenced(fenced).into(),
+            MeterError::Refused(refusal) => CallRefusal::from(refusal).into(),
+            MeterError::Store(error) => error.into(),
+        }
     }
-    declare(tx, execution, |next| next.toolbelt.declared.used = true)?;
-    let total = tx.usage_of(execution.id, execution.turn.number)?;
-    Ok(json(&serde_json::json!({ "turn": execution.turn.number, "usage": total })))
 }
 
 /// Writes what an attempt has declared, when that is new.
@@ -300,8 +358,7 @@ pub(crate) fn told<'r>(
     if declared.is_empty() {
         return Ok(Cow::Borrowed(result));
     }
-    let reported = if declared.used { tx.usage_of(execution.id, execution.turn.number)? } else { Vec::new() };
-    let mut told = settled(result.clone(), declared, &reported);
+    let mut told = settled(result.clone(), declared);
     if declared.acknowledged {
         let most = u32::try_from(TurnResult::CONSUMED_MAX).unwrap_or(u32::MAX);
         for event in tx.acknowledged_by(execution.id, most)? {

@@ -1,5 +1,6 @@
 //! Why a run started, and what did not start one: read from the rows, bounded, nothing inferred.
 
+use domain::credential::CredentialWait;
 use domain::delivery::Redelivery;
 use domain::event::{Event, Key};
 use domain::execution::Execution;
@@ -8,6 +9,7 @@ use domain::lane::{LaneBlock, LaneId};
 use domain::outcome::TurnResult;
 use domain::route::{Checkpoint, CheckpointOutcome};
 use domain::store::{EventFilter, Snapshot, StoreError, WaitFilter};
+use domain::time::Timestamp;
 use domain::wait::{Wait, WaitState};
 use domain::work::Work;
 
@@ -52,6 +54,19 @@ pub struct Why {
     pub woken: Option<Woken>,
     /// What it waits for, or what its end made its Work wait for, while that goes on.
     pub waits: Option<Wait>,
+    /// The credentials that its start had to wait for, or its later turns.
+    pub credentials: Vec<Spent>,
+}
+
+/// A start that had to wait for a credential.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spent {
+    /// What waited, and since when.
+    pub wait: CredentialWait,
+    /// Until when: it is over, or the credential is held that long. None when that is not known any more.
+    pub until: Option<Timestamp>,
+    /// Whether that start waits no longer.
+    pub over: bool,
 }
 
 /// A Wait that has ended.
@@ -97,7 +112,35 @@ pub fn why(tx: &mut dyn Snapshot, id: ExecutionId) -> Result<Option<Why>, StoreE
     let result = tx.turn_result(execution.id)?;
     let woken = woken(tx, &execution)?;
     let waits = tx.active_wait(work.id)?.filter(|wait| wait.execution == execution.id);
-    Ok(Some(Why { execution, work, keys, result, chain, inputs, without_effect, blocked, woken, waits }))
+    let credentials = spent(tx, &execution)?;
+    Ok(Some(Why {
+        execution,
+        work,
+        keys,
+        result,
+        chain,
+        inputs,
+        without_effect,
+        blocked,
+        woken,
+        waits,
+        credentials,
+    }))
+}
+
+/// What the starts of a run had to wait for: a look-up by key, which finds nothing for most.
+fn spent(tx: &mut dyn Snapshot, execution: &Execution) -> Result<Vec<Spent>, StoreError> {
+    let mut spent = Vec::new();
+    for wait in tx.credential_waits(execution.work, execution.attempt.number(), LISTED_MAX)? {
+        let over = wait.is_over(execution);
+        let until = if over {
+            wait.ended(execution)
+        } else {
+            tx.credential_hold(&wait.credential)?.map(|hold| hold.until)
+        };
+        spent.push(Spent { wait, until, over });
+    }
+    Ok(spent)
 }
 
 /// The Wait that ended and let a run, or its present turn, begin. None when something else did. It reads a bounded

@@ -25,6 +25,7 @@ mod runner {
     mod crash_use;
     mod crowd;
     mod gate;
+    mod gated;
     mod interrupt;
     mod inject;
     mod loops;

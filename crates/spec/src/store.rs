@@ -166,10 +166,12 @@ macro_rules! for_each_store_case {
             call_is_kept_once
             token_and_declaration_follow_their_attempt
             progress_is_replaced
-            reported_usage_adds_up_by_turn_and_unit
             acknowledgements_stand_once_in_acceptance_order
             parents_and_children_are_found
             credential_holds_come_due_in_order
+            credential_waits_end_once_by_attempt
+            calls_go_a_page_at_a_time
+            feed_tells_a_call_with_its_run
             ended_executions_are_followed_in_order
             content_is_released_once
             what_is_kept_of_a_work_comes_due_in_order

@@ -161,6 +161,7 @@ pub(crate) fn scope(executor: &str, config: Value, concurrency: u32) -> Effectiv
         bindings: BTreeMap::from([(binding.name.clone(), binding)]),
         extensions: BTreeMap::new(),
         read_scopes: Vec::new(),
+        write_scopes: Vec::new(),
         budgets: Vec::new(),
     }
 }

@@ -13,7 +13,9 @@ use runtime::why;
 use super::failure::Failure;
 use super::resolve;
 use super::server::{Answer, Asked, Refused, json, read};
-use super::wire::{EventBody, LaneBody, OrderBody, RunBody, RunProgressBody, WaitBody, WhyBody, WokenBody};
+use super::wire::{
+    EventBody, LaneBody, OrderBody, RunBody, RunProgressBody, SpentBody, WaitBody, WhyBody, WokenBody,
+};
 use crate::daemon::Daemon;
 use crate::view;
 use crate::view::why::WhyParts;
@@ -43,10 +45,6 @@ fn whole(tx: &mut dyn Snapshot, execution: &Execution) -> Result<RunBody, Refuse
     let mut body = body(tx, execution)?;
     body.orders = tx.intents_of(execution.id, ORDERS_MAX)?.iter().map(OrderBody::from).collect();
     body.progress = tx.progress_of(execution.id)?.map(RunProgressBody::from);
-    if execution.toolbelt.declared.used {
-        // Once the turn has ended it stands in the result.
-        body.usage = tx.usage_of(execution.id, execution.turn.number)?;
-    }
     Ok(body)
 }
 
@@ -115,6 +113,7 @@ pub(crate) async fn reasons(daemon: &Daemon, text: &str) -> Result<WhyBody, Fail
         let blocked: Vec<LaneBody> = why.blocked.iter().map(LaneBody::from).collect();
         let woken = why.woken.as_ref().map(WokenBody::from);
         let waits = why.waits.as_ref().map(|wait| WaitBody::read(tx, wait)).transpose()?;
+        let credentials: Vec<SpentBody> = why.credentials.iter().map(SpentBody::from).collect();
         let sentences = view::why::sentences(&WhyParts {
             run: &run,
             chain: &chain,
@@ -123,8 +122,11 @@ pub(crate) async fn reasons(daemon: &Daemon, text: &str) -> Result<WhyBody, Fail
             blocked: &blocked,
             woken: woken.as_ref(),
             waits: waits.as_ref(),
+            credentials: &credentials,
         });
-        Ok((why.execution, WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, sentences }))
+        let body =
+            WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, credentials, sentences };
+        Ok((why.execution, body))
     })
     .await?;
     body.run.directory = directory(daemon, &execution).await?;

@@ -161,6 +161,7 @@ impl<'d> Described<'d> {
             ceilings: ceilings(&lineage),
             secrets: secrets(&lineage),
             read_scopes: scope.read_scopes.iter().map(ToString::to_string).collect(),
+            write_scopes: scope.write_scopes.iter().map(ToString::to_string).collect(),
             budgets: Vec::new(),
         })
     }

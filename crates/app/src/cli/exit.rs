@@ -19,7 +19,7 @@ impl Exit {
     pub(crate) const NOT_ALLOWED: Self = Self(4);
     /// It contradicts what is there, or what is there has changed meanwhile.
     pub(crate) const CONFLICT: Self = Self(5);
-    /// With `--wait`: the Work is held until an operator does something.
+    /// With `--wait`: the Work is held until an operator does something. Of a call: a gate has it wait.
     pub(crate) const HELD: Self = Self(6);
     /// With `--wait`: the time was over first. What was sent goes on.
     pub(crate) const TIMED_OUT: Self = Self(7);
@@ -36,7 +36,7 @@ impl Exit {
         (Self::NOT_FOUND, "not found"),
         (Self::NOT_ALLOWED, "not allowed"),
         (Self::CONFLICT, "it contradicts what is there, or that has changed meanwhile"),
-        (Self::HELD, "held: an operator has to do something first"),
+        (Self::HELD, "held: somebody else has to do something first"),
         (Self::TIMED_OUT, "`--timeout` was over before the run; what was sent goes on"),
         (Self::PENDING, "the run handed its Work back, which is not finished yet"),
         (Self::UNREACHABLE, "no daemon answers"),

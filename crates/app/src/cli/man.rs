@@ -10,11 +10,12 @@ use clap_mangen::roff::{Roff, bold, roman};
 use serde::Serialize;
 
 use crate::error_code::ErrorCode;
+use crate::toolbelt::COMMAND;
 
 use super::Context;
 use super::exit::Exit;
 use super::failure::{Failure, Stop};
-use super::output;
+use super::{os, output};
 
 /// The section of commands that anybody may use.
 const SECTION: &str = "1";
@@ -22,7 +23,8 @@ const SECTION: &str = "1";
 /// Print the manual page, or write the pages of all commands
 #[derive(Debug, Args)]
 #[command(after_help = "`open-conduit man ~/.local/share/man/man1`, then `man open-conduit-runs-list`. \
-                        To read it at once: `open-conduit man | man -l -`.")]
+                        To read it at once: `open-conduit man | man -l -`. Those of `os`, the command of running \
+                        jobs, are written with them: `man os`.")]
 pub(super) struct ManArgs {
     /// Write one page for each command into this directory, which is made when it is not there
     #[arg(value_name = "DIR")]
@@ -46,6 +48,9 @@ pub(super) fn man(args: &ManArgs, context: &Context, cli: Command) -> Result<Exi
     fs::create_dir_all(directory).map_err(|error| unwritten(&error))?;
     let mut pages = Vec::new();
     write(directory, &cli, None, &mut pages).map_err(|error| unwritten(&error))?;
+    let mut os = prepared(os::command());
+    os.build();
+    write(directory, &os, None, &mut pages).map_err(|error| unwritten(&error))?;
     if context.out.is_json() {
         context.out.object(&Written { directory, pages })?;
     } else {
@@ -158,7 +163,9 @@ fn ending(command: &Command, parent: Option<&Command>) -> Roff {
     let mut roff = Roff::default();
     if parent.is_none() {
         roff.control("SH", ["EXIT STATUS"]);
-        for (exit, meaning) in Exit::MEANINGS {
+        let of_os = name(command) == COMMAND;
+        for (exit, meaning) in Exit::MEANINGS.into_iter().filter(|(exit, _)| !of_os || os::exits_with(*exit))
+        {
             roff.control("TP", []);
             roff.text([bold(exit.number().to_string())]);
             roff.text([roman(meaning)]);

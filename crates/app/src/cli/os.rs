@@ -131,13 +131,16 @@ struct WaitArgs {
     named: Named,
 }
 
-/// Create a Work below the run's own, in the same scope. It is started with the Event that tells of it
+/// Create a Work below the run's own. It is started with the Event that tells of it
 #[derive(Debug, Args)]
 struct ChildArgs {
     /// Its kind [default: child.work]
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
-    /// The binding that runs it [default: the run's own]
+    /// Its scope, one of the `write_scopes` of the run's [default: the run's own]
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+    /// The binding that runs it [default: that of the run's own name]
     #[arg(long, value_name = "NAME")]
     binding: Option<String>,
     /// A key that it owns, may be repeated
@@ -208,7 +211,7 @@ pub(super) fn is_called(arguments: &[OsString]) -> bool {
 
 /// Whether it ends with this code. It waits for no run, and so has no code for how one ended.
 pub(super) fn exits_with(exit: Exit) -> bool {
-    ![Exit::HELD, Exit::TIMED_OUT, Exit::PENDING].contains(&exit)
+    ![Exit::TIMED_OUT, Exit::PENDING].contains(&exit)
 }
 
 /// The command line, for its reference.
@@ -225,7 +228,8 @@ pub(super) fn main(arguments: &[OsString]) -> ExitCode {
     let out = Output::new(Form::Json);
     let done = one_thread().and_then(|runtime| runtime.block_on(run(os, out)));
     match done {
-        Ok(()) | Err(Stop::PipeClosed) => Exit::DONE.into(),
+        Ok(exit) => exit.into(),
+        Err(Stop::PipeClosed) => Exit::DONE.into(),
         Err(Stop::Failure(failure)) => {
             out.failure(&failure);
             failure.exit.into()
@@ -233,7 +237,7 @@ pub(super) fn main(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-async fn run(os: Os, out: Output) -> Result<(), Stop> {
+async fn run(os: Os, out: Output) -> Result<Exit, Stop> {
     let place = env::toolbelt().ok_or_else(|| {
         Failure::usage(
             "this is no run: `os` works where OS_SOCKET and OS_TOKEN_FILE are set, which is in a job",
@@ -257,7 +261,19 @@ async fn run(os: Os, out: Output) -> Result<(), Stop> {
             post(&door, "/v1/usage", &UsageBody { call, usage }).await?
         }
     };
-    out.object(&answer)
+    out.object(&answer)?;
+    Ok(exit_of(&answer))
+}
+
+/// How a command ends whose call was answered: a gate may have it wait.
+fn exit_of(answer: &RawValue) -> Exit {
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        #[serde(default)]
+        held: bool,
+    }
+    let held = serde_json::from_str::<Answer>(answer.get()).is_ok_and(|answer| answer.held);
+    if held { Exit::HELD } else { Exit::DONE }
 }
 
 async fn post(door: &Door, path: &str, body: &impl Serialize) -> Result<Box<RawValue>, Stop> {
@@ -293,6 +309,7 @@ fn awaited(args: &WaitArgs) -> Result<WaitBody, Stop> {
 fn birth(args: &ChildArgs) -> Result<ChildBody, Stop> {
     Ok(ChildBody {
         call: args.named.id()?,
+        scope: args.scope.clone(),
         kind: args.kind.clone(),
         binding: args.binding.clone(),
         keys: keys(&args.key),
@@ -301,23 +318,45 @@ fn birth(args: &ChildArgs) -> Result<ChildBody, Stop> {
 }
 
 /// Acknowledges each Event by a call that is named after it, and takes its file out of the inbox.
-async fn acknowledge(door: &Door, args: &AckArgs, out: Output) -> Result<(), Stop> {
+async fn acknowledge(door: &Door, args: &AckArgs, out: Output) -> Result<Exit, Stop> {
     for event in &args.events {
         let body = AckBody { call: format!("ack/{event}"), event: event.clone() };
         let answer = post(door, "/v1/input/ack", &body).await?;
-        door.clear_inbox(event);
+        let exit = exit_of(&answer);
+        if exit == Exit::DONE {
+            door.clear_inbox(event);
+        }
         out.object(&answer)?;
+        if exit != Exit::DONE {
+            return Ok(exit);
+        }
     }
-    Ok(())
+    Ok(Exit::DONE)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{amount, command, is_called, keys};
+    use serde_json::value::RawValue;
+
+    use super::{amount, command, exit_of, is_called, keys};
+    use crate::cli::exit::Exit;
 
     #[test]
     fn the_command_line_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_call_that_a_gate_holds_ends_the_command_as_held() {
+        for (answer, exit) in [
+            (r#"{"held":true,"gate":"review"}"#, Exit::HELD),
+            (r#"{"held":false}"#, Exit::DONE),
+            (r#"{"event":"ev_1"}"#, Exit::DONE),
+            ("[]", Exit::DONE),
+        ] {
+            let answer = RawValue::from_string(answer.to_owned()).unwrap();
+            assert_eq!(exit_of(&answer), exit, "{answer}");
+        }
     }
 
     #[test]

@@ -81,6 +81,9 @@ impl Lowering {
         let read_scopes: Vec<_> = indexed(path, "read_scopes", &scope.read_scopes)
             .filter_map(|(at, name)| self.name(at, name))
             .collect();
+        let write_scopes: Vec<_> = indexed(path, "write_scopes", &scope.write_scopes)
+            .filter_map(|(at, name)| self.name(at, name))
+            .collect();
         let budgets: Vec<_> = indexed(path, "budgets", &scope.budgets)
             .filter_map(|(at, declared)| self.budget(&at, declared))
             .collect();
@@ -96,6 +99,7 @@ impl Lowering {
             extensions,
             secrets,
             read_scopes,
+            write_scopes,
             budgets,
         })
     }

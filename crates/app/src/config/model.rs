@@ -108,6 +108,9 @@ pub(crate) struct Scope {
     /// Scopes whose Events may end this scope's Waits. It gives no authority to write there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) read_scopes: Vec<String>,
+    /// Scopes in which runs of this scope may create Works. It gives no right to read there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) write_scopes: Vec<String>,
     /// How much its turns may use, each a limit on one unit. They are inherited, and a scope below can only lower a
     /// limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -172,6 +172,12 @@ impl Plan {
         if before.read_scopes != after.read_scopes {
             change("read_scopes", format!("scope `{name}` may read other scopes than before"));
         }
+        if before.write_scopes != after.write_scopes {
+            change(
+                "write_scopes",
+                format!("runs of scope `{name}` may create Works in other scopes than before"),
+            );
+        }
         self.budgets(before, after);
         self.secrets(before, after);
         self.list(Listed::of(after, "binding"), &before.bindings, &after.bindings);

@@ -63,6 +63,7 @@ struct Scope {
     ceilings: Vec<SettingRow>,
     secrets: Vec<Part>,
     read_scopes: Vec<String>,
+    write_scopes: Vec<String>,
     /// Each with how it stands.
     budgets: Vec<(String, Vec<said::Part>)>,
 }
@@ -265,6 +266,7 @@ impl Scope {
             ceilings: words.ceilings,
             secrets: words.secrets,
             read_scopes: words.read_scopes,
+            write_scopes: words.write_scopes,
             budgets: words
                 .budgets
                 .into_iter()

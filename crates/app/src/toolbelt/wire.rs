@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::event::{Key, Payload};
 use domain::id::EventId;
 use domain::outcome::Usage;
-use domain::text::{BindingName, EventType, WorkKind};
+use domain::text::{BindingName, EventType, ScopeName, WorkKind};
 use domain::time::Timestamp;
 use domain::toolbelt::Progress;
 use domain::wait::Registration;
@@ -130,6 +130,9 @@ impl WaitBody {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChildBody {
     pub(crate) call: String,
+    /// Its scope, when not the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scope: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,6 +146,7 @@ pub(crate) struct ChildBody {
 impl ChildBody {
     pub(super) fn call(self) -> Result<Named, Failure> {
         let birth = Birth {
+            scope: self.scope.map(ScopeName::new).transpose()?,
             kind: WorkKind::new(self.kind.as_deref().unwrap_or(CHILD_KIND))?,
             binding: self.binding.map(BindingName::new).transpose()?,
             keys: self.keys.iter().map(key).collect::<Result<Vec<Key>, _>>()?,

@@ -28,6 +28,7 @@ pub(crate) struct ScopeWords {
     /// Names only.
     pub(crate) secrets: Vec<Part>,
     pub(crate) read_scopes: Vec<String>,
+    pub(crate) write_scopes: Vec<String>,
     /// Each with how it stands.
     pub(crate) budgets: Vec<(String, String)>,
 }
@@ -81,6 +82,7 @@ impl ScopeWords {
             ceilings: scope.ceilings.iter().map(|ceiling| SettingRow::new(ceiling, name)).collect(),
             secrets: parts(&scope.secrets, |one| (&one.name, Vec::new(), inherited(&one.declared_in))),
             read_scopes: scope.read_scopes.clone(),
+            write_scopes: scope.write_scopes.clone(),
             budgets: budget::all(&scope.budgets),
         }
     }

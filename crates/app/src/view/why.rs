@@ -5,7 +5,7 @@
 
 use super::look::{self, Look};
 use super::{event, run, time};
-use crate::api::wire::{EventBody, LaneBody, RunBody, WaitBody, WhyBody, WokenBody};
+use crate::api::wire::{EventBody, LaneBody, RunBody, SpentBody, WaitBody, WhyBody, WokenBody};
 
 /// What the story is made of.
 #[derive(Debug, Clone, Copy)]
@@ -24,13 +24,16 @@ pub(crate) struct WhyParts<'a> {
     pub(crate) woken: Option<&'a WokenBody>,
     /// What it waits for.
     pub(crate) waits: Option<&'a WaitBody>,
+    /// The credentials that a start of it had to wait for.
+    pub(crate) credentials: &'a [SpentBody],
 }
 
 impl<'a> From<&'a WhyBody> for WhyParts<'a> {
     fn from(why: &'a WhyBody) -> Self {
-        let WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, sentences: _ } = why;
+        let WhyBody { run, chain, inputs, without_effect, blocked, woken, waits, credentials, sentences: _ } =
+            why;
         let (woken, waits) = (woken.as_ref(), waits.as_ref());
-        Self { run, chain, inputs, without_effect, blocked, woken, waits }
+        Self { run, chain, inputs, without_effect, blocked, woken, waits, credentials }
     }
 }
 
@@ -220,7 +223,7 @@ fn start(parts: &WhyParts<'_>) -> Step {
     let (attempt, work, generation) = (run.attempt, &run.work, run.generation);
     let (id, trigger) = (&run.id, &run.trigger.event);
     let at = time::absolute(&run.claimed_at);
-    let mut then = Vec::new();
+    let mut then: Vec<String> = parts.credentials.iter().map(spent).collect();
     // Each later turn of it has an epoch of its own.
     if run.epoch > run.turn {
         let times = match run.epoch - run.turn {
@@ -265,6 +268,19 @@ fn start(parts: &WhyParts<'_>) -> Step {
     }
 }
 
+/// What a start waited for that could not go by its credential.
+fn spent(spent: &SpentBody) -> String {
+    let who =
+        if spent.turn == 1 { "Its start".to_owned() } else { format!("The start of turn {}", spent.turn) };
+    let waited = if spent.over { "waited" } else { "waits" };
+    let until = spent.until.as_ref().map(|at| format!(" until {}", time::absolute(at))).unwrap_or_default();
+    format!(
+        "{who} {waited} for credential `{}`, whose usage limit was met, from {}{until}.",
+        spent.credential,
+        time::absolute(&spent.since)
+    )
+}
+
 fn further_input(input: &EventBody, injected: bool) -> String {
     let when = if injected { "While it ran it took in" } else { "It also took in" };
     let repeats = event::repeats(input).map(|sentence| format!(" {sentence}")).unwrap_or_default();
@@ -298,7 +314,7 @@ fn lane(lane: &LaneBody) -> Stub {
 
 #[cfg(test)]
 mod tests {
-    use super::{WaitBody, WhyParts, WokenBody, sentences};
+    use super::{SpentBody, WaitBody, WhyParts, WokenBody, sentences};
     use crate::view::sample;
 
     #[test]
@@ -327,6 +343,7 @@ mod tests {
             blocked: &blocked,
             woken: None,
             waits: None,
+            credentials: &[],
         };
         insta::assert_snapshot!(sentences(&parts).join("\n"));
     }
@@ -355,6 +372,7 @@ mod tests {
                 blocked: &[],
                 woken: Some(woken),
                 waits,
+                credentials: &[],
             };
             sentences(&parts).join("\n")
         };
@@ -362,5 +380,44 @@ mod tests {
         let by_timeout = told(&woken("run_0", "timeout", "core.wait.timeout"), None);
         let resumed = told(&woken("run_1", "fact", "build.finished"), Some(&sample::wait()));
         insta::assert_snapshot!([by_fact, by_timeout, resumed].join("\n\n"));
+    }
+
+    #[test]
+    fn a_start_that_waited_for_a_credential_says_so() {
+        let run = sample::run();
+        let chain = [sample::event("ev_2").routed().body()];
+        let spent = |turn, over, until: Option<&str>| SpentBody {
+            credential: "claude/team".to_owned(),
+            turn,
+            since: "2026-03-10T11:00:00Z".to_owned(),
+            until: until.map(str::to_owned),
+            over,
+        };
+        let (first, later) = (Some("2026-03-10T11:12:00Z"), Some("2026-03-10T13:12:00Z"));
+        let credentials = [spent(1, true, first), spent(2, false, later), spent(2, false, None)];
+        let parts = WhyParts {
+            run: &run,
+            chain: &chain,
+            inputs: &chain,
+            without_effect: &[],
+            blocked: &[],
+            woken: None,
+            waits: None,
+            credentials: &credentials,
+        };
+        let said = sentences(&parts);
+        let said: Vec<&str> =
+            said.iter().filter(|line| line.contains("credential")).map(String::as_str).collect();
+        assert_eq!(
+            said,
+            [
+                "Its start waited for credential `claude/team`, whose usage limit was met, from \
+                 2026-03-10 11:00:00 UTC until 2026-03-10 11:12:00 UTC.",
+                "The start of turn 2 waits for credential `claude/team`, whose usage limit was met, from \
+                 2026-03-10 11:00:00 UTC until 2026-03-10 13:12:00 UTC.",
+                "The start of turn 2 waits for credential `claude/team`, whose usage limit was met, from \
+                 2026-03-10 11:00:00 UTC.",
+            ]
+        );
     }
 }

@@ -97,7 +97,15 @@ fn every_command_has_a_page_with_its_options() {
         .keys()
         .map(|command| format!("open-conduit {command}").trim().replace(' ', "-") + ".1")
         .collect();
-    assert_eq!(pages.keys().cloned().collect::<BTreeSet<_>>(), expected);
+    let of_os = |name: &String| name == "os.1" || name.starts_with("os-");
+    let (os, own): (BTreeSet<_>, BTreeSet<_>) = pages.keys().cloned().partition(of_os);
+    assert_eq!(own, expected);
+    let calls = ["child", "context", "emit", "input", "input-ack", "input-list", "progress", "usage", "wait"];
+    let calls = calls.map(|call| format!("os-{call}.1")).into_iter().chain(["os.1".to_owned()]);
+    assert_eq!(os, calls.collect());
+    let top = String::from_utf8(pages["os.1"].clone()).unwrap();
+    assert!(top.contains("EXIT STATUS") && top.contains("no daemon answers"), "{top}");
+    assert!(!top.contains("was over before the run"), "it waits for no run: {top}");
     for (command, options) in commands {
         let name = format!("open-conduit {command}").trim().replace(' ', "-");
         let page = String::from_utf8(pages[&format!("{name}.1")].clone()).unwrap().replace("\\-", "-");
@@ -193,18 +201,25 @@ fn bash_completes_verbs_and_options() {
     assert_eq!(completed(&script, &["runs", "l"]), ["list", "log"]);
     assert_eq!(completed(&script, &["events", "emit", "--deliv"]), ["--delivery-id"]);
     assert_eq!(completed(&script, &["ref"]), [""; 0], "it is hidden");
+    fs::write(&script, home.run(&["completions", "bash", "--for", "os"]).code(0).out).unwrap();
+    assert_eq!(completed_of("os", &script, &["input", "a"]), ["ack"]);
+    assert_eq!(completed_of("os", &script, &["wait", "--watch-"]), ["--watch-as"]);
 }
 
 /// What bash offers for the last of these words.
 fn completed(script: &Path, words: &[&str]) -> Vec<String> {
+    completed_of("open-conduit", script, words)
+}
+
+fn completed_of(program: &str, script: &Path, words: &[&str]) -> Vec<String> {
     let ask = format!(
-        ". {}; f=$(complete -p open-conduit); f=${{f#*-F }}; f=${{f%% *}}; \
-         COMP_WORDS=(open-conduit {}); COMP_CWORD={}; $f open-conduit {} {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        ". {}; f=$(complete -p {program}); f=${{f#*-F }}; f=${{f%% *}}; \
+         COMP_WORDS=({program} {}); COMP_CWORD={}; $f {program} {} {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         script.display(),
         words.join(" "),
         words.len(),
         words.last().unwrap(),
-        words.iter().rev().nth(1).unwrap_or(&"open-conduit"),
+        words.iter().rev().nth(1).unwrap_or(&program),
     );
     let ran = run("bash", &["--norc", "-c", &ask], b"");
     is_quiet("bash", &ran);

@@ -119,6 +119,12 @@ fn effects(home: &Home, directory: &Path, (run, work): (&str, &str)) {
         waiting["pending"].as_array().unwrap().is_empty(),
         "what was acknowledged is consumed: {waiting}"
     );
+    let usage = told_json(directory, "usage_two");
+    assert_eq!(
+        (&usage["usage"][1]["thousandths"], &usage["warnings"]),
+        (&750.into(), &serde_json::json!([])),
+        "{usage}"
+    );
     let ended = home.json(&["runs", "show", run]);
     assert_eq!(ended["state"], "waiting");
     let used = |unit: &str| {

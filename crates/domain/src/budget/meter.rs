@@ -9,12 +9,14 @@ use thiserror::Error;
 
 use super::{ATTEMPTS, Amount, Standing, TURNS};
 use crate::outcome::Usage;
-use crate::text::{TextError, Unit};
+use crate::text::{ReportId, TextError, Unit};
 
 /// The most units that one report may name.
 pub const UNITS_MAX: usize = 32;
 /// The most reports of one turn.
 pub const REPORTS_MAX: i64 = 10_000;
+/// What the names of reports that are calls begin with.
+const CALLS: &str = "call/";
 
 /// Why a report of use was refused. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -34,6 +36,9 @@ pub enum ReportRefusal {
     /// An amount is below zero.
     #[error("an amount of `{0}` is below zero")]
     Negative(Unit),
+    /// Its name is one of a call.
+    #[error("names of reports that begin with `{CALLS}` are those of calls; choose another")]
+    Reserved,
     /// The turn has made as many reports as it may.
     #[error("a turn may report its use {REPORTS_MAX} times; add amounts up before you report them")]
     Exhausted,
@@ -63,6 +68,22 @@ pub fn amounts(usage: &[Usage]) -> Result<BTreeMap<Unit, Amount>, ReportRefusal>
     }
 }
 
+/// The name of the report that a call of this number is.
+///
+/// # Panics
+/// Never: a number has few digits.
+pub fn report_of_call(number: i64) -> ReportId {
+    ReportId::known(&format!("{CALLS}{number}"))
+}
+
+/// Checks the name of a report that is no call, so that neither is taken for the other.
+///
+/// # Errors
+/// [`ReportRefusal::Reserved`].
+pub fn check_name(report: &ReportId) -> Result<(), ReportRefusal> {
+    if report.as_str().starts_with(CALLS) { Err(ReportRefusal::Reserved) } else { Ok(()) }
+}
+
 /// The use of a whole turn: of each unit what its result says, or what was reported on the way where that is more.
 pub fn of_whole_turn(result: &[Usage], metered: &BTreeMap<Unit, Amount>) -> Vec<Usage> {
     let mut whole = result.to_vec();
@@ -90,10 +111,10 @@ pub fn stops<'a>(standings: &[Standing<'a>], is_let_through: bool) -> Option<Sta
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{ReportRefusal, UNITS_MAX, amounts, of_whole_turn, stops};
+    use super::{ReportRefusal, UNITS_MAX, amounts, check_name, of_whole_turn, report_of_call, stops};
     use crate::budget::{Amount, Budget, Per, Standing, Window};
     use crate::outcome::Usage;
-    use crate::text::Unit;
+    use crate::text::{ReportId, Unit};
 
     fn usage(unit: &str, thousandths: i64) -> Usage {
         Usage { unit: unit.to_owned(), thousandths }
@@ -112,6 +133,13 @@ mod tests {
         let many: Vec<Usage> = (0..=UNITS_MAX).map(|number| usage(&format!("u{number}"), 1)).collect();
         assert_eq!(amounts(&many), Err(ReportRefusal::TooMany));
         assert_eq!(amounts(&many[1..]).unwrap().len(), UNITS_MAX);
+    }
+
+    #[test]
+    fn a_report_is_never_taken_for_a_call() {
+        assert_eq!(check_name(&report_of_call(7)), Err(ReportRefusal::Reserved));
+        assert_ne!(report_of_call(7), report_of_call(8));
+        assert_eq!(check_name(&ReportId::known("call")), Ok(()));
     }
 
     #[test]

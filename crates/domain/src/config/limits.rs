@@ -24,6 +24,8 @@ pub const SECRETS_MAX: usize = 256;
 pub const BUDGETS_MAX: usize = 32;
 /// The most scopes one scope may read.
 pub const READ_SCOPES_MAX: usize = 64;
+/// Scopes that one scope may create Works in.
+pub const WRITE_SCOPES_MAX: usize = 64;
 
 /// Thirty days.
 pub const TIMEOUT_SECONDS_MAX: u32 = 30 * 24 * 3600;
@@ -119,6 +121,7 @@ pub(super) fn check(path: &str, scope: &ScopeConfig, problems: &mut Vec<Problem>
         }
     }
     count(format!("{path}.read_scopes"), scope.read_scopes.len(), READ_SCOPES_MAX, problems);
+    count(format!("{path}.write_scopes"), scope.write_scopes.len(), WRITE_SCOPES_MAX, problems);
 }
 
 fn number(path: String, declared: Option<u32>, bounds: &RangeInclusive<u32>, problems: &mut Vec<Problem>) {

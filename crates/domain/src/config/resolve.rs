@@ -68,11 +68,13 @@ fn check_alone(index: usize, scope: &ScopeConfig, tree: &Tree, problems: &mut Ve
             secret::check_variables(&format!("{path}.bindings[{at}].secrets"), &binding.secrets, problems);
         }
     }
-    for (at, name) in scope.read_scopes.iter().enumerate() {
-        if !tree.by_name.contains_key(name) {
-            let message = "no scope of that name is declared";
-            let at = format!("{path}.read_scopes[{at}]");
-            problems.push(Problem::new(at, ProblemCode::UnknownScope, message));
+    for (list, names) in [("read_scopes", &scope.read_scopes), ("write_scopes", &scope.write_scopes)] {
+        for (at, name) in names.iter().enumerate() {
+            if !tree.by_name.contains_key(name) {
+                let message = "no scope of that name is declared";
+                let at = format!("{path}.{list}[{at}]");
+                problems.push(Problem::new(at, ProblemCode::UnknownScope, message));
+            }
         }
     }
 }
@@ -207,6 +209,7 @@ impl Layer {
             bindings: binder.bindings(problems),
             extensions: binder.entries(problems),
             read_scopes: unique(&scope.read_scopes),
+            write_scopes: unique(&scope.write_scopes),
             budgets: self.budgets.clone(),
         }
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, proptest};
 use serde_json::json;
 
-use super::limits::{CONCURRENCY_MAX, READ_SCOPES_MAX, ROUTES_MAX, SCOPE_DEPTH_MAX, SCOPES_MAX};
+use super::limits::{
+    CONCURRENCY_MAX, READ_SCOPES_MAX, ROUTES_MAX, SCOPE_DEPTH_MAX, SCOPES_MAX, WRITE_SCOPES_MAX,
+};
 use super::{
     BindingConfig, Configuration, EntryConfig, Item, Problem, ProblemCode, RouteConfig, ScopeConfig, resolve,
 };
@@ -175,6 +177,7 @@ fn resolve_inherits_secrets_by_name_and_not_what_a_scope_may_read() {
     root.secrets = BTreeMap::from([secret("token", "env:ROOT"), secret("other", "file:other")]);
     root.bindings = vec![binding_with("run", "root", None, &[("TOKEN", "token")])];
     root.read_scopes = vec![ScopeName::known("child"), ScopeName::known("child")];
+    root.write_scopes = vec![ScopeName::known("child")];
     let mut child = scope("child", Some("root"));
     child.secrets = BTreeMap::from([secret("token", "cmd:vault read token")]);
     child.extensions = vec![entry("hooks", &["token", "other"])];
@@ -186,6 +189,10 @@ fn resolve_inherits_secrets_by_name_and_not_what_a_scope_may_read() {
     assert_eq!(child.extensions[&EntryName::known("hooks")].secrets.len(), 2);
     assert_eq!(root.read_scopes, [ScopeName::known("child")]);
     assert!(child.read_scopes.is_empty());
+    // What a scope may write is its own too, and a right to read gives none.
+    let name = ScopeName::known;
+    assert!(root.may_write(&name("root")) && root.may_write(&name("child")));
+    assert!(child.may_write(&name("child")) && !child.may_write(&name("root")));
 }
 
 #[test]
@@ -219,9 +226,14 @@ fn resolve_bounds_the_counts() {
     let mut wide = scope("a", None);
     wide.routes = (0..=ROUTES_MAX).map(|at| route(&format!("r{at}"), None)).collect();
     wide.read_scopes = vec![ScopeName::known("a"); READ_SCOPES_MAX + 1];
+    wide.write_scopes = vec![ScopeName::known("a"); WRITE_SCOPES_MAX + 1];
     refuses(
         vec![wide],
-        &[("scopes[0].read_scopes", ProblemCode::TooMany), ("scopes[0].routes", ProblemCode::TooMany)],
+        &[
+            ("scopes[0].read_scopes", ProblemCode::TooMany),
+            ("scopes[0].routes", ProblemCode::TooMany),
+            ("scopes[0].write_scopes", ProblemCode::TooMany),
+        ],
     );
     let many = (0..=SCOPES_MAX).map(|at| scope(&format!("s{at}"), None)).collect();
     refuses(many, &[("scopes", ProblemCode::TooMany)]);
@@ -284,12 +296,14 @@ fn resolve_refuses_unknown_secrets_and_scopes() {
     root.bindings = vec![binding_with("run", "root", None, &[("TOKEN", "absent")])];
     root.extensions = vec![entry("hooks", &["absent"])];
     root.read_scopes = vec![ScopeName::known("absent")];
+    root.write_scopes = vec![ScopeName::known("absent")];
     refuses(
         vec![root, scope("child", Some("root"))],
         &[
             ("scopes[0].bindings[0].secrets.TOKEN", ProblemCode::UnknownSecret),
             ("scopes[0].extensions[0].secret_names[0]", ProblemCode::UnknownSecret),
             ("scopes[0].read_scopes[0]", ProblemCode::UnknownScope),
+            ("scopes[0].write_scopes[0]", ProblemCode::UnknownScope),
         ],
     );
 }

@@ -76,6 +76,9 @@ pub trait RetentionWrites {
     /// Drops bodies of what a run took in, at most `limit`. Returns how many there were.
     fn drop_bodies(&mut self, id: ExecutionId, limit: u32) -> Result<u64, StoreError>;
 
+    /// Forgets the oldest calls of an attempt, at most `limit`. Returns how many.
+    fn drop_calls(&mut self, id: ExecutionId, limit: u32) -> Result<u64, StoreError>;
+
     /// Notes that a run's content is gone. False when that was noted before.
     fn content_released(&mut self, id: ExecutionId) -> Result<bool, StoreError>;
 }

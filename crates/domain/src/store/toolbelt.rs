@@ -1,7 +1,6 @@
 //! Calls of attempts, and what they said beside their effects.
 
 use crate::id::{EventId, ExecutionId, Sequence, WorkId};
-use crate::outcome::Usage;
 use crate::store::StoreError;
 use crate::text::CallId;
 use crate::time::Timestamp;
@@ -17,9 +16,6 @@ pub trait ToolbeltReads {
 
     /// How far an attempt last said that it had come, and when.
     fn progress_of(&mut self, execution: ExecutionId) -> Result<Option<(Progress, Timestamp)>, StoreError>;
-
-    /// What an attempt reported in one of its turns, by unit in order of their names.
-    fn usage_of(&mut self, execution: ExecutionId, turn: i64) -> Result<Vec<Usage>, StoreError>;
 
     /// The Events that an attempt acknowledged, in the order of their acceptance, at most `limit`.
     fn acknowledged_by(&mut self, execution: ExecutionId, limit: u32) -> Result<Vec<EventId>, StoreError>;
@@ -46,9 +42,6 @@ pub trait ToolbeltWrites {
         progress: &Progress,
         at: Timestamp,
     ) -> Result<(), StoreError>;
-
-    /// Adds to what an attempt reported in a turn. Amounts stop at the largest there is.
-    fn add_usage(&mut self, execution: ExecutionId, turn: i64, usage: &Usage) -> Result<(), StoreError>;
 
     /// Notes that an attempt acknowledged an Event. Again is fine.
     fn put_acknowledgement(

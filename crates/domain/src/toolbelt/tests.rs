@@ -1,13 +1,12 @@
 use super::{
-    AMOUNT_MAX, CallRefusal, Declared, Fingerprint, Operation, Presented, Progress, TokenDigest, check_usage,
-    may_cite, settled,
+    CallRefusal, Declared, Fingerprint, Operation, Presented, Progress, TokenDigest, may_cite, settled,
 };
 use crate::event::{Event, Key};
 use crate::execution::{Execution, ExecutionState, Handle};
 use crate::id::{Epoch, EventId, ExecutionId};
 use crate::lease::{Fenced, LEASE};
 use crate::machines::{NOW, OWNER, execution};
-use crate::outcome::{Outcome, TurnResult, Usage};
+use crate::outcome::{Outcome, TurnResult};
 use crate::text::{ExternalId, ScopeName, SourceName};
 use crate::wait::Registration;
 
@@ -121,33 +120,17 @@ fn what_is_cited_never_makes_a_chain_shorter() {
 fn a_turn_that_ends_well_waits_for_what_it_declared() {
     let registration = |seconds| Registration { timeout_seconds: Some(seconds), ..Registration::default() };
     let declared = Declared { wait: Some(Box::new(registration(5))), ..Declared::default() };
-    let of = |outcome| settled(TurnResult::of(outcome), &declared, &[]);
+    let of = |outcome| settled(TurnResult::of(outcome), &declared);
     for outcome in [Outcome::Completed, Outcome::Handoff] {
         assert_eq!(of(outcome), TurnResult::waiting(registration(5)));
     }
     assert_eq!(of(Outcome::Failed), TurnResult::of(Outcome::Failed));
     let own = TurnResult::waiting(registration(9));
-    assert_eq!(settled(own.clone(), &declared, &[]), own, "what it says at its end is what it means");
+    assert_eq!(settled(own.clone(), &declared), own, "what it says at its end is what it means");
 }
 
 #[test]
-fn what_was_reported_counts_once_beside_what_the_result_states() {
-    let usage = |unit: &str, thousandths| Usage { unit: unit.to_owned(), thousandths };
-    let result =
-        TurnResult { usage: vec![usage("usd", 7), usage("tokens", 2)], ..TurnResult::of(Outcome::Failed) };
-    let reported = [usage("usd", 5), usage("tokens", 4), usage("calls", 1)];
-    let told = settled(result, &Declared::default(), &reported);
-    assert_eq!(told.usage, [usage("usd", 7), usage("tokens", 4), usage("calls", 1)]);
-}
-
-#[test]
-fn usage_and_progress_have_bounds() {
-    let usage = |unit: &str, thousandths| Usage { unit: unit.to_owned(), thousandths };
-    assert_eq!(check_usage(&[usage("usd", 0), usage("tokens", AMOUNT_MAX)]), Ok(()));
-    let many: Vec<Usage> = (0..33).map(|n| usage(&format!("u{n}"), 1)).collect();
-    for bad in [&[][..], &[usage("usd", -1)], &[usage("usd", AMOUNT_MAX + 1)], &[usage("US $", 1)], &many] {
-        assert_eq!(check_usage(bad), Err(CallRefusal::Amount));
-    }
+fn progress_has_bounds() {
     assert_eq!(Progress::new(" half\nway ", Some(100)).unwrap().text, "half way");
     for (text, percent) in [(" ", None), ("x", Some(101))] {
         assert_eq!(Progress::new(text, percent), Err(CallRefusal::Progress));

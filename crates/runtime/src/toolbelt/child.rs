@@ -7,9 +7,10 @@ use domain::execution::Execution;
 use domain::id::EventId;
 use domain::input::Input;
 use domain::route::{Checkpoint, CheckpointOutcome, canonical};
+use domain::scope::EffectiveScope;
 use domain::store::{StoreError, Tx};
 use domain::succession::WORK_CREATED;
-use domain::text::{BindingName, DeliveryId, EventType, SourceName, WorkKind};
+use domain::text::{BindingName, DeliveryId, EventType, ScopeName, SourceName, WorkKind};
 use domain::toolbelt::{CallRefusal, Fingerprint, KEYS_MAX, Parentage};
 use domain::work::{Lifecycle, Work};
 use serde::Serialize;
@@ -19,9 +20,11 @@ use crate::causal::{self, Derived};
 use crate::generation::ActiveGeneration;
 use crate::route::apply::join_backlog_of;
 
-/// A Work to create, in the attempt's own scope.
+/// A Work to create.
 #[derive(Debug, Clone)]
 pub struct Birth {
+    /// Its scope; none for the attempt's own. Another one takes the right to write there.
+    pub scope: Option<ScopeName>,
     /// Its kind.
     pub kind: WorkKind,
     /// The binding that runs it; none for the attempt's own.
@@ -34,8 +37,8 @@ pub struct Birth {
 
 impl Birth {
     pub(super) fn fingerprint(&self, of: impl Fn(&[&[u8]]) -> Fingerprint) -> Fingerprint {
-        let Self { kind, binding, keys, input } = self;
-        of(&[format!("{kind} {binding:?} {keys:?}").as_bytes(), input.as_bytes()])
+        let Self { scope, kind, binding, keys, input } = self;
+        of(&[format!("{scope:?} {kind} {binding:?} {keys:?}").as_bytes(), input.as_bytes()])
     }
 }
 
@@ -56,7 +59,13 @@ pub(super) fn create(
     (birth, proposed): (&Birth, &Proposed),
 ) -> Result<Result<Vec<u8>, AcceptRefusal>, CallError> {
     let binding = birth.binding.clone().unwrap_or_else(|| execution.binding.clone());
-    let scope = active.scope(&execution.scope).map(|active| &active.scope);
+    let home = birth.scope.as_ref().unwrap_or(&execution.scope);
+    let may_write = |own: &EffectiveScope| own.may_write(home);
+    if !active.scope(&execution.scope).is_some_and(|active| may_write(&active.scope)) {
+        let (from, scope) = (execution.scope.clone(), home.clone());
+        return Err(CallRefusal::ScopeNotWritable { from, scope }.into());
+    }
+    let scope = active.scope(home).map(|active| &active.scope);
     if !scope.is_some_and(|scope| scope.bindings.contains_key(&binding)) {
         return Err(CallRefusal::UnknownBinding(binding).into());
     }
@@ -73,12 +82,12 @@ pub(super) fn create(
         }
     }
     let now = tx.now();
-    let work = Work::create(proposed.work, execution.scope.clone(), birth.kind.clone(), Lifecycle::Once, now);
+    let work = Work::create(proposed.work, home.clone(), birth.kind.clone(), Lifecycle::Once, now);
     let delivery = delivery(execution, &work, birth, proposed.event)?;
     let facts = AcceptFacts {
         target: Some(work.clone()),
         parent: tx.event(execution.turn.cause)?,
-        ..AcceptFacts::new(active.bounds(&execution.scope))
+        ..AcceptFacts::new(active.bounds(home))
     };
     let event = match causal::derive(tx, &delivery, &facts)? {
         Derived::Accepted(event) => event,

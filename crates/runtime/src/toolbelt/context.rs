@@ -10,6 +10,7 @@ use domain::toolbelt::{Presented, Progress};
 use domain::work::Work;
 
 use super::{CallError, caller};
+use crate::meter;
 use crate::node::Runtime;
 use crate::replay;
 
@@ -78,7 +79,7 @@ impl Runtime {
                     seen: tx.last_input_of(execution.id)?.unwrap_or(Sequence::ZERO),
                     last: newest.first().map_or(Sequence::ZERO, |event| event.sequence),
                     progress: tx.progress_of(execution.id)?.map(|(progress, _at)| progress),
-                    usage: tx.usage_of(execution.id, execution.turn.number)?,
+                    usage: meter::so_far(tx, &execution)?,
                     now: tx.now(),
                     execution,
                     work,

@@ -11,7 +11,7 @@ use domain::text::{EventType, SubscriptionId};
 use domain::toolbelt::{CallRefusal, Fingerprint, KEYS_MAX, Operation};
 use domain::wait::Registration;
 
-use super::{CallError, Effect, Proposed, declare as write, json};
+use super::{CallError, Effect, Proposed, declare as write};
 use crate::alias::{self, SubscribeError};
 use crate::generation::ActiveGeneration;
 use crate::park;
@@ -51,10 +51,10 @@ pub(super) fn declare(
     active: &ActiveGeneration,
     execution: &Execution,
     (awaited, proposed): (&Awaited, &Proposed),
-) -> Result<(Vec<u8>, Effect), CallError> {
+) -> Result<(serde_json::Value, Effect), CallError> {
     let Some(registration) = &awaited.registration else {
         write(tx, execution, |next| next.toolbelt.declared.wait = None)?;
-        return Ok((json(&serde_json::json!({ "waits": false })), Effect::default()));
+        return Ok((serde_json::json!({ "waits": false }), Effect::default()));
     };
     if awaited.watch.len() > KEYS_MAX {
         return Err(CallRefusal::TooManyKeys.into());
@@ -83,7 +83,7 @@ pub(super) fn declare(
         "timeout_seconds": registration.timeout_seconds,
         "subscriptions": installed,
     });
-    Ok((json(&answer), Effect { subscribed, ..Effect::default() }))
+    Ok((answer, Effect { subscribed, ..Effect::default() }))
 }
 
 /// The subscription that a watch takes. Its name follows from its terms, so that a Work that watches the same key in

@@ -107,6 +107,52 @@ fn a_usage_limit_holds_every_start_by_its_credential_until_its_reset() {
 }
 
 #[test]
+fn a_run_says_for_which_credential_its_start_waited_and_how_long() {
+    on_each_engine(async |mut world| {
+        world.apply(shared(16)).await;
+        use_up(&mut world).await;
+        world.clock.advance(Duration::from_secs(20));
+        start(&mut world, "d-1", "a").await;
+        let since = world.runtime.store().now();
+        advance(&mut world, HELD_FOR.saturating_sub(Duration::from_secs(20))).await;
+        let run = newest(&world, "a").await;
+        let runtime = world.runtime.clone();
+        let waited = move |run| {
+            let store = runtime.store().clone();
+            async move {
+                store.read("test", move |tx| runtime::why::why(tx, run)).await.unwrap().unwrap().credentials
+            }
+        };
+        let told = waited(run.id).await;
+        assert_eq!(told.len(), 1);
+        assert_eq!((&told[0].wait.credential, told[0].wait.since, told[0].over), (&account(), since, true));
+        assert_eq!(told[0].until, Some(since.after(HELD_FOR.saturating_sub(Duration::from_secs(20)))));
+        // A start that waits for nothing says nothing, and what the next one waits for is its own.
+        assert_eq!(waited(newest(&world, "first").await.id).await, []);
+        end(&mut world, run.id, limited(Outcome::Completed)).await;
+        start(&mut world, "d-2", "a").await;
+        assert_eq!(waited(run.id).await, told);
+        let next = world.owner("a").await.unwrap();
+        let (id, attempt) = (next.id, next.attempts + 1);
+        let open =
+            world.runtime.store().read("test", move |tx| tx.credential_waits(id, attempt, 9)).await.unwrap();
+        assert_eq!((open.len(), open[0].until), (1, None));
+        // Another account lets it go at once, and then it waited until it began.
+        world.clock.advance(Duration::from_secs(5));
+        let mut other = shared(16);
+        for binding in other.bindings.values_mut() {
+            binding.credential = Some(CredentialName::known("other"));
+        }
+        world.apply(other).await;
+        world.run().await;
+        let begun = newest(&world, "a").await;
+        assert_ne!(begun.id, run.id);
+        let told = waited(begun.id).await;
+        assert_eq!((told[0].over, told[0].until), (true, Some(begun.claimed_at)));
+    });
+}
+
+#[test]
 fn another_limit_that_is_met_meanwhile_holds_for_longer() {
     on_each_engine(async |mut world| {
         world.apply(shared(16)).await;

@@ -9,10 +9,12 @@ use domain::id::{Epoch, ExecutionId};
 use domain::lease::{Fenced, LEASE};
 use domain::outcome::{Outcome, TurnResult, Usage};
 use domain::retry::Eligibility;
-use domain::text::{ReportId, Unit, WorkKind};
+use domain::text::{CallId, ReportId, Unit, WorkKind};
 use domain::work::WorkState;
 use extension::Recovery;
+use runtime::toolbelt::Request;
 use runtime::{MeterError, Metered, Stage};
+use serde_json::json;
 
 use super::budget::{
     budget, end, is_held, ledger, newest, next_day, on_each_engine, start, under, used, whole,
@@ -323,4 +325,74 @@ fn a_report_at_a_process_of_an_older_generation_counts() {
         let said = report(&cellar, run, 1, "r", &usd(3)).await.unwrap();
         assert!(said.exceeded.is_some());
     });
+}
+
+#[test]
+fn what_a_call_reports_counts_once_even_where_its_turn_is_cut_off() {
+    on_each_engine(async |mut world| {
+        world.apply(under([budget("usd", Per::Scope, Window::Day, 10)])).await;
+        start(&mut world, "d-1", "a").await;
+        let run = newest(&world, "a").await;
+        let token = *world.executor.tokens(run.id).last().unwrap();
+        let call = async |world: &World, name, usage| {
+            let answered =
+                world.runtime.call(token, CallId::known(name), Request::Usage(usage)).await.unwrap();
+            serde_json::from_slice::<serde_json::Value>(&answered.answer).unwrap()
+        };
+        let said = call(&world, "one", usd(3)).await;
+        assert_eq!((&said["warnings"], &said["exceeded"]), (&json!([]), &json!(null)));
+        assert_eq!((today(&world).await, call(&world, "one", usd(3)).await), (whole(3), said));
+        assert_eq!(today(&world).await, whole(3), "made again it counts nothing");
+        let said = call(&world, "two", usd(5)).await;
+        assert_eq!(said["usage"], json!([{ "unit": "usd", "thousandths": 8000 }]));
+        assert_eq!(said["warnings"], json!(["of the budget of usd per scope a day, 8 of 10 usd is used"]));
+        world.runtime.cancel(run.work).await.unwrap();
+        world.run().await;
+        assert_eq!(today(&world).await, whole(8), "what is cancelled is charged with what it reported, once");
+        // The end of another charges no more than its calls have.
+        start(&mut world, "d-2", "b").await;
+        let next = newest(&world, "b").await;
+        let token = *world.executor.tokens(next.id).last().unwrap();
+        let report = Request::Usage(usd(1));
+        world.runtime.call(token, CallId::known("one"), report).await.unwrap();
+        end(&mut world, next.id, used(Outcome::Completed, 1)).await;
+        assert_eq!(today(&world).await, whole(9));
+    });
+}
+
+#[test]
+fn a_call_that_takes_a_ledger_to_its_limit_ends_its_turn() {
+    on_each_engine(async |mut world| {
+        world.apply(under([budget("usd", Per::Scope, Window::Life, 5)])).await;
+        start(&mut world, "d-1", "a").await;
+        let run = newest(&world, "a").await;
+        let token = *world.executor.tokens(run.id).last().unwrap();
+        let call = async |name| world.runtime.call(token, CallId::known(name), Request::Usage(usd(6))).await;
+        let said = call("one").await.unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&said.answer).unwrap();
+        assert_eq!(said["exceeded"], "the budget of usd per scope for life is used up: 6 of 5 usd");
+        assert_eq!(world.execution(run.id).await.state, ExecutionState::Cancelled);
+        assert!(is_held(&world.work(run.work).await));
+        assert_eq!(call("two").await.unwrap_err().code(), "run_ended");
+        let life = ledger(&world, Owner::Scope(scope_name()), "usd", Window::Life).await;
+        assert_eq!(life, whole(6));
+    });
+}
+
+#[tokio::test]
+async fn a_call_that_reports_no_use_is_refused_and_counts_nothing() {
+    let mut world = World::with(under([budget("usd", Per::Scope, Window::Day, 10)])).await;
+    start(&mut world, "d-1", "a").await;
+    let run = newest(&world, "a").await.id;
+    let token = *world.executor.tokens(run).last().unwrap();
+    for (name, unit, thousandths) in [("counted", "turns", 1), ("negative", "usd", -1), ("named", "A b", 1)] {
+        let mut usage = usd(1);
+        usage.push(Usage { unit: unit.to_owned(), thousandths });
+        let refused =
+            world.runtime.call(token, CallId::known(name), Request::Usage(usage)).await.unwrap_err();
+        assert_eq!(refused.code(), "invalid_call", "{name}");
+    }
+    assert_eq!((today(&world).await, world.execution(run).await.turn.reports), (Amount::ZERO, 0));
+    let taken = report(&world, run, 1, "call/1", &usd(1)).await;
+    assert!(matches!(taken, Err(MeterError::Refused(ReportRefusal::Reserved))), "{taken:?}");
 }

@@ -9,6 +9,8 @@ use domain::retention::Content;
 use domain::route::ActivePolicy;
 use domain::scope::{EffectiveScope, Settings};
 use domain::store::StoreError;
+use domain::text::CallId;
+use domain::toolbelt::{Call as ToolCall, Fingerprint, Operation};
 use runtime::{Progress, Stage};
 use serde_json::json;
 
@@ -240,4 +242,52 @@ async fn much_that_is_due_goes_a_few_at_a_time_and_with_nothing_due_nobody_looks
     );
     world.clock.advance(MINUTE);
     assert_eq!(retain(&mut world).await, Progress::Idle { due_at: None }, "it sleeps until something ends");
+}
+
+/// Has a run make so many calls, before it ends.
+async fn calls(world: &mut World, id: &str, number: i64) -> ExecutionId {
+    world.deliver(id, "a").await;
+    world.run().await;
+    let run = world.executions().await.last().unwrap().id;
+    let now = world.runtime.store().now();
+    let made = move |tx: &mut dyn domain::store::Tx| {
+        (1..=number).try_for_each(|number| {
+            tx.insert_call(&ToolCall {
+                execution: run,
+                id: CallId::known(&format!("c{number}")),
+                number,
+                operation: Operation::Progress,
+                request: Fingerprint::from_number(number),
+                answer: b"{}".to_vec(),
+                at: now,
+            })
+        })
+    };
+    world.runtime.store().transact("test", made).await.unwrap();
+    world.end(run, Outcome::Completed).await;
+    run
+}
+
+#[test]
+fn the_calls_of_a_run_go_with_its_content_a_page_at_a_time() {
+    on_each_engine(async |mut world| {
+        world.apply(keeps(1, Some(1))).await;
+        let old = calls(&mut world, "d-1", 300).await;
+        let kept = calls(&mut world, "d-2", 3).await;
+        let left = async |world: &World, run| {
+            world.runtime.store().read("test", move |tx| tx.call(run, &CallId::known("c300"))).await.unwrap()
+        };
+        assert!(left(&world, old).await.is_some());
+        world.clock.advance(MINUTE);
+        world.runtime.claim_loops().await.unwrap();
+        while content(&world, old).await == Content::Kept {
+            assert_eq!(world.stages.retain.step().await.unwrap(), Progress::Advanced);
+        }
+        assert_eq!(content(&world, old).await, Content::Releasing, "more are left than go at once");
+        assert!(left(&world, old).await.is_some());
+        retain(&mut world).await;
+        assert_eq!((content(&world, old).await, left(&world, old).await), (Content::Released, None));
+        let made = world.runtime.store().read("test", move |tx| tx.calls_made(kept)).await.unwrap();
+        assert_eq!((content(&world, kept).await, made), (Content::Kept, 3));
+    });
 }

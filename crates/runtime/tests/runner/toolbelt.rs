@@ -6,8 +6,9 @@ use domain::id::{EventId, ExecutionId, Sequence, WorkId};
 use domain::lease::LEASE;
 use domain::outcome::{Outcome, TurnResult, Usage};
 use domain::route::{ActivePolicy, Fallbacks};
+use domain::scope::EffectiveScope;
 use domain::store::EventFilter;
-use domain::text::{BindingName, CallId, EventType, SourceName, WorkKind};
+use domain::text::{BindingName, CallId, EventType, ScopeName, SourceName, WorkKind};
 use domain::toolbelt::{CALLS_MAX, Call, Fingerprint, Operation, Presented, Progress, RUN_SOURCE};
 use domain::wait::Registration;
 use domain::work::WorkState;
@@ -102,6 +103,7 @@ fn a_call_that_is_made_again_answers_the_same_and_does_nothing_more() {
     on_each_engine(&[scope(ActivePolicy::Queue, 16)], async |mut world: World| {
         let (work, run, token) = running(&mut world, "a").await;
         let child = Birth {
+            scope: None,
             kind: WorkKind::known("child.work"),
             binding: None,
             keys: vec![key("below")],
@@ -364,6 +366,7 @@ fn acknowledged_input_is_part_of_the_result_s_proof() {
 
 fn birth(keys: &[&str]) -> Birth {
     Birth {
+        scope: None,
         kind: WorkKind::known("child.work"),
         binding: None,
         keys: keys.iter().map(|id| key(id)).collect(),
@@ -468,4 +471,42 @@ async fn a_run_makes_so_many_calls_and_no_more() {
     world.runtime.store().transact("test", move |tx| tx.insert_call(&last)).await.unwrap();
     let one_more = world.runtime.call(token, id("more"), emit("note.made", None)).await;
     assert_eq!(refused(one_more), "too_many_calls");
+}
+
+#[test]
+fn a_child_in_another_scope_takes_the_right_to_write_there() {
+    let elsewhere = |name: &'static str| {
+        let name = ScopeName::known(name);
+        EffectiveScope { name: name.clone(), lineage: vec![name], ..scope(ActivePolicy::Queue, 16) }
+    };
+    let mut own = scope(ActivePolicy::Queue, 16);
+    own.write_scopes = vec![ScopeName::known("site")];
+    own.read_scopes = vec![ScopeName::known("hr")];
+    let scopes = [own, elsewhere("site"), elsewhere("hr")];
+    on_each_engine(&scopes, async |mut world: World| {
+        let (work, run, token) = running(&mut world, "a").await;
+        let below = |name: &'static str, keys: &[&str]| {
+            Request::Child(Birth { scope: Some(ScopeName::known(name)), ..birth(keys) })
+        };
+        let before = all_events(&world).await.len();
+        for refused_scope in ["hr", "nowhere"] {
+            let answered = world.runtime.call(token, id("hr"), below(refused_scope, &["c"])).await;
+            assert_eq!(refused(answered), "scope_not_writable", "{refused_scope}");
+        }
+        assert_eq!(all_events(&world).await.len(), before, "a refusal changes nothing");
+        world.runtime.call(token, id("site"), below("site", &["c"])).await.unwrap();
+        let child = world.owner("c").await.unwrap();
+        assert_eq!(child.scope, ScopeName::known("site"));
+        let created = world.events("core.work.created").await.remove(0);
+        assert_eq!((&created.scope, created.emitted_by), (&child.scope, Some(run)));
+        let parent = world.runtime.store().read("test", move |tx| tx.parentage_of(child.id)).await.unwrap();
+        assert_eq!(parent.map(|parentage| parentage.parent), Some(work));
+        world.run().await;
+        let theirs = world.executions().await.into_iter().find(|one| one.work == child.id).unwrap();
+        assert_eq!(theirs.scope, child.scope);
+        // The right goes no further: their runs may not write back.
+        let token = *world.executor.tokens(theirs.id).last().unwrap();
+        let back = world.runtime.call(token, id("back"), below("main", &[])).await;
+        assert_eq!(refused(back), "scope_not_writable");
+    });
 }

@@ -456,6 +456,7 @@ pub(super) fn scope(policy: ActivePolicy, concurrency: u32) -> EffectiveScope {
         bindings: BTreeMap::from([(binding.name.clone(), binding)]),
         extensions: BTreeMap::new(),
         read_scopes: Vec::new(),
+        write_scopes: Vec::new(),
         budgets: Vec::new(),
     }
 }
@@ -529,6 +530,19 @@ impl World {
         texts: Texts,
         (look_again, gates): (Option<Duration>, Vec<Arc<dyn StartGate>>),
     ) -> Self {
+        let double: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
+        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [double]).with_gates(gates);
+        Self::registered(store, clock, executor, texts, (look_again, registry)).await
+    }
+
+    /// As [`Self::looking`], with what is registered.
+    pub(super) async fn registered(
+        store: Store,
+        clock: Arc<HandClock>,
+        executor: Arc<Double>,
+        texts: Texts,
+        (look_again, registry): (Option<Duration>, Registry),
+    ) -> Self {
         let known = Arc::clone(&texts);
         let secrets = Arc::new(Secrets::default());
         let options = Options {
@@ -539,9 +553,7 @@ impl World {
             tokens: Arc::new(CountedTokens::default()),
             look_again,
         };
-        let shared: Arc<dyn Executor> = Arc::<Double>::clone(&executor);
-        let registry = Registry::new([Arc::new(Told) as Arc<dyn Handler>], [shared])
-            .with_gates(gates)
+        let registry = registry
             .with_recurrences([Arc::new(Pulse::new(Arc::clone(&clock))) as Arc<dyn Recurrence>])
             .with_choices([Arc::new(Urgent) as Arc<dyn TriggerChoice>]);
         let (runtime, stages) = Runtime::new(store, registry, options);

@@ -1,11 +1,11 @@
 //! What holds credentials reads back, is replaced under its name, and comes due in order.
 
-use domain::credential::CredentialHold;
+use domain::credential::{CredentialHold, CredentialWait};
 use domain::id::ExecutionId;
 use domain::text::CredentialName;
 
 use super::StoreDriver;
-use super::sample::{read, second, write};
+use super::sample::{read, second, work, write};
 
 fn hold(name: &str, until: i64) -> CredentialHold {
     CredentialHold {
@@ -45,4 +45,35 @@ pub async fn credential_holds_come_due_in_order(driver: &impl StoreDriver) {
         let name = early.credential.clone();
         assert_eq!(write(store, move |tx| tx.delete_credential_hold(&name)).await, was_there);
     }
+}
+
+/// A start waits since the first time that it is noted; it ends for the credential and the attempts that it is ended
+/// for, and a Work's other attempts keep theirs.
+pub async fn credential_waits_end_once_by_attempt(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let mut owner = work(1);
+    owner.attempts = 2;
+    let wait = |attempt, turn, name: &str, since| CredentialWait {
+        work: owner.id,
+        attempt,
+        turn,
+        credential: CredentialName::known(name),
+        since: second(since),
+        until: None,
+    };
+    let (old, first, resumed, next) =
+        (wait(1, 1, "a", 1), wait(2, 1, "a", 2), wait(2, 2, "b", 3), wait(3, 1, "a", 4));
+    let mut again = first.clone();
+    again.since = second(9);
+    let written = [old.clone(), resumed.clone(), first.clone(), next.clone(), again];
+    write(store, move |tx| written.iter().try_for_each(|wait| tx.put_credential_wait(wait))).await;
+    let id = owner.id;
+    let of = async |attempt| read(store, move |tx| tx.credential_waits(id, attempt, 9)).await;
+    assert_eq!(of(2).await, [first.clone(), resumed.clone()]);
+    write(store, move |tx| tx.end_credential_wait(&owner, &CredentialName::known("a"), second(7))).await;
+    let ended = |wait: CredentialWait| CredentialWait { until: Some(second(7)), ..wait };
+    assert_eq!(of(1).await, [old], "an earlier attempt's is history");
+    assert_eq!(of(2).await, [ended(first), resumed]);
+    assert_eq!(of(3).await, [ended(next)]);
+    assert!(of(4).await.is_empty());
 }

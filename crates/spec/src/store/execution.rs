@@ -64,7 +64,6 @@ fn written_full(number: i64, trigger: (EventId, Sequence), state: ExecutionState
             declared: Declared {
                 wait: Some(Box::new(Registration { timeout_seconds: Some(5), ..Registration::default() })),
                 acknowledged: true,
-                used: true,
             },
         },
         workspace: Some(std::sync::Arc::new(Workspace {

@@ -1,8 +1,8 @@
 //! Calls of attempts, what they declare, report and acknowledge, and the Works that they create.
 
 use domain::execution::Execution;
+use domain::feed::Change;
 use domain::id::{EventId, ExecutionId, Sequence, WorkId};
-use domain::outcome::Usage;
 use domain::text::CallId;
 use domain::toolbelt::{Call, Declared, Fingerprint, Operation, Parentage, Progress, TokenDigest, Toolbelt};
 use domain::wait::Registration;
@@ -59,7 +59,7 @@ pub async fn token_and_declaration_follow_their_attempt(driver: &impl StoreDrive
     let store = driver.store();
     let started = write(store, |tx| start(tx, 1)).await.execution;
     let wait = Registration { timeout_seconds: Some(5), ..Registration::default() };
-    let declared = Declared { wait: Some(Box::new(wait)), acknowledged: false, used: true };
+    let declared = Declared { wait: Some(Box::new(wait)), acknowledged: true };
     let toolbelt = Toolbelt { token: Some(TokenDigest::new([0xff; 32])), declared };
     let said = Execution { toolbelt, ..started.clone() };
     let silent = Execution { toolbelt: Toolbelt::default(), ..said.clone() };
@@ -81,24 +81,6 @@ pub async fn progress_is_replaced(driver: &impl StoreDriver) {
         let found = read(store, |snapshot| snapshot.progress_of(RUN)).await;
         assert_eq!(found, Some((progress, second(at))));
     }
-}
-
-/// What is reported is added up for each turn and unit, and stops at the largest number.
-pub async fn reported_usage_adds_up_by_turn_and_unit(driver: &impl StoreDriver) {
-    let store = driver.store();
-    let usage = |unit: &str, thousandths| Usage { unit: unit.to_owned(), thousandths };
-    let reports = [(1, usage("usd", 2)), (1, usage("tokens", 7)), (1, usage("usd", 3)), (2, usage("usd", 9))];
-    write(store, move |tx| {
-        reports.iter().try_for_each(|(turn, report)| tx.add_usage(RUN, *turn, report))?;
-        tx.add_usage(RUN, 3, &Usage { unit: "usd".to_owned(), thousandths: i64::MAX - 1 })?;
-        tx.add_usage(RUN, 3, &Usage { unit: "usd".to_owned(), thousandths: 5 })
-    })
-    .await;
-    let of = async |turn| read(store, move |snapshot| snapshot.usage_of(RUN, turn)).await;
-    assert_eq!(of(1).await, [usage("tokens", 7), usage("usd", 5)]);
-    assert_eq!(of(2).await, [usage("usd", 9)]);
-    assert_eq!(of(3).await, [usage("usd", i64::MAX)]);
-    assert!(of(4).await.is_empty());
 }
 
 /// Acknowledged Events stand in the order of acceptance, each once.
@@ -134,4 +116,37 @@ pub async fn parents_and_children_are_found(driver: &impl StoreDriver) {
     assert_eq!(read(store, |snapshot| snapshot.parentage_of(WorkId::from_number(1))).await, None);
     let children = read(store, |snapshot| snapshot.children_of(WorkId::from_number(1), 9)).await;
     assert_eq!(children, [belongs(3, 1), belongs(2, 1)]);
+}
+
+/// The oldest calls go first, as many as are asked for, and only those of their attempt.
+pub async fn calls_go_a_page_at_a_time(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let other = Call { execution: ExecutionId::from_number(2), ..call("a", 1, Operation::Emit) };
+    let kept = other.clone();
+    write(store, move |tx| {
+        (1..=3)
+            .try_for_each(|number| tx.insert_call(&call(&format!("c{number}"), number, Operation::Emit)))?;
+        tx.insert_call(&other)
+    })
+    .await;
+    assert_eq!(write(store, |tx| tx.drop_calls(RUN, 2)).await, 2);
+    let left = read(store, |tx| Ok((tx.call(RUN, &CallId::known("c2"))?, tx.calls_made(RUN)?))).await;
+    assert_eq!(left, (None, 3), "the newest is there");
+    assert_eq!(write(store, |tx| tx.drop_calls(RUN, 2)).await, 1);
+    assert_eq!(read(store, |tx| tx.calls_made(RUN)).await, 0);
+    let theirs = read(store, |tx| tx.call(ExecutionId::from_number(2), &CallId::known("a"))).await;
+    assert_eq!(theirs, Some(kept));
+}
+
+/// A call is told with its run, once, whatever the run's state is.
+pub async fn feed_tells_a_call_with_its_run(driver: &impl StoreDriver) {
+    let store = driver.store();
+    let started = write(store, |tx| start(tx, 1)).await.execution;
+    let before = read(store, |snapshot| snapshot.feed_bounds()).await.expect("it started").1;
+    let made = Call { execution: started.id, ..call("a", 1, Operation::Progress) };
+    write(store, move |tx| tx.insert_call(&made)).await;
+    let rows = read(store, move |snapshot| snapshot.feed_after(before, 9)).await;
+    let (work, state) = (started.work, started.state);
+    let told = Change::Execution { id: started.id, work, from: Some(state), to: state };
+    assert_eq!(rows.iter().map(|row| row.change).collect::<Vec<_>>(), [told]);
 }

@@ -1,12 +1,13 @@
 //! What holds credentials: a handful of rows.
 
-use domain::credential::CredentialHold;
-use domain::id::ExecutionId;
+use domain::credential::{CredentialHold, CredentialWait};
+use domain::id::{ExecutionId, WorkId};
 use domain::store::{CredentialReads, CredentialWrites, StoreError};
 use domain::text::CredentialName;
 use domain::time::Timestamp;
+use domain::work::Work;
 
-use crate::db::{self, Columns, Sql, int, limit, text, time};
+use crate::db::{self, Columns, Sql, int, limit, maybe_time, text, time};
 use crate::tx::Transaction;
 
 macro_rules! select {
@@ -41,6 +42,35 @@ static PUT: Sql = Sql::new(
 );
 static DELETE: Sql =
     Sql::new("let a credential go", "credential_hold", "DELETE FROM credential_hold WHERE credential = $1");
+static WAITS: Sql = Sql::new(
+    "read what an attempt waited for",
+    "credential_wait",
+    "SELECT work, attempt, turn, credential, since, until FROM credential_wait
+     WHERE work = $1 AND attempt = $2 ORDER BY turn, credential LIMIT $3",
+);
+static PUT_WAIT: Sql = Sql::new(
+    "note that a start waits",
+    "credential_wait",
+    "INSERT INTO credential_wait (work, attempt, turn, credential, since, until) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (work, attempt, turn, credential) DO UPDATE SET until = excluded.until",
+);
+static END_WAIT: Sql = Sql::new(
+    "note that a start waits no longer",
+    "credential_wait",
+    "UPDATE credential_wait SET until = $4
+     WHERE work = $1 AND attempt >= $2 AND credential = $3 AND until IS NULL",
+);
+
+fn waited(columns: &mut Columns<'_>) -> Result<CredentialWait, StoreError> {
+    Ok(CredentialWait {
+        work: WorkId::from_number(columns.int()?),
+        attempt: columns.int()?,
+        turn: columns.int()?,
+        credential: columns.text()?,
+        since: columns.time()?,
+        until: columns.maybe_time()?,
+    })
+}
 
 fn decode(columns: &mut Columns<'_>) -> Result<CredentialHold, StoreError> {
     Ok(CredentialHold {
@@ -72,6 +102,15 @@ impl CredentialReads for Transaction<'_> {
     fn next_credential_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
         self.db.one(&NEXT, &[], db::moment)
     }
+
+    fn credential_waits(
+        &mut self,
+        work: WorkId,
+        attempt: i64,
+        rows: u32,
+    ) -> Result<Vec<CredentialWait>, StoreError> {
+        self.db.many(&WAITS, &[int(work.number()), int(attempt), limit(rows)], waited)
+    }
 }
 
 impl CredentialWrites for Transaction<'_> {
@@ -83,6 +122,28 @@ impl CredentialWrites for Transaction<'_> {
             int(hold.reported_by.number()),
         ];
         self.db.write(&PUT, &values, 1)
+    }
+
+    fn put_credential_wait(&mut self, wait: &CredentialWait) -> Result<(), StoreError> {
+        let values = [
+            int(wait.work.number()),
+            int(wait.attempt),
+            int(wait.turn),
+            text(wait.credential.as_str()),
+            time(wait.since),
+            maybe_time(wait.until),
+        ];
+        self.db.write(&PUT_WAIT, &values, 1)
+    }
+
+    fn end_credential_wait(
+        &mut self,
+        work: &Work,
+        credential: &CredentialName,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let values = [int(work.id.number()), int(work.attempts), text(credential.as_str()), time(at)];
+        self.db.count(&END_WAIT, &values).map(|_ended| ())
     }
 
     fn delete_credential_hold(&mut self, credential: &CredentialName) -> Result<bool, StoreError> {

@@ -62,6 +62,12 @@ static DROP_BODIES: Sql = Sql::new(
         SELECT input.sequence FROM input JOIN payload AS held ON held.sequence = input.sequence
         WHERE input.consumed_by = $1 LIMIT $2)",
 );
+static DROP_CALLS: Sql = Sql::new(
+    "forget the calls of an Execution",
+    "tool_call",
+    "DELETE FROM tool_call WHERE execution = $1 AND number IN (
+        SELECT number FROM tool_call WHERE execution = $1 ORDER BY number LIMIT $2)",
+);
 
 fn retained(columns: &mut Columns<'_>) -> Result<Retained, StoreError> {
     Ok(Retained {
@@ -139,6 +145,10 @@ impl RetentionWrites for Transaction<'_> {
         self.db.count(&DROP_BODIES, &[int(id.number()), limit(rows)])
     }
 
+    fn drop_calls(&mut self, id: ExecutionId, rows: u32) -> Result<u64, StoreError> {
+        self.db.count(&DROP_CALLS, &[int(id.number()), limit(rows)])
+    }
+
     fn content_released(&mut self, id: ExecutionId) -> Result<bool, StoreError> {
         Ok(self.db.count(&RELEASED, &[int(id.number())])? > 0)
     }
@@ -146,7 +156,7 @@ impl RetentionWrites for Transaction<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DROP_BODIES, DUE, ENDED, ENDED_OF, NEXT};
+    use super::{DROP_BODIES, DROP_CALLS, DUE, ENDED, ENDED_OF, NEXT};
     use crate::tables::plan::assert_uses;
 
     #[test]
@@ -156,5 +166,6 @@ mod tests {
         assert_uses(&ENDED, "execution_ended");
         assert_uses(&ENDED_OF, "execution_work");
         assert_uses(&DROP_BODIES, "input_consumer");
+        assert_uses(&DROP_CALLS, "tool_call_number");
     }
 }

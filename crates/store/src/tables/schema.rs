@@ -485,13 +485,6 @@ const FIRST: &[&str] = &[
         percent {int} CHECK (percent BETWEEN 0 AND 100),
         at {int} NOT NULL
     ) {table}",
-    "CREATE TABLE reported_usage (
-        execution {int} NOT NULL,
-        turn {int} NOT NULL,
-        unit {text} NOT NULL,
-        amount {int} NOT NULL CHECK (amount >= 0),
-        PRIMARY KEY (execution, turn, unit)
-    ) {clustered}",
     "CREATE TABLE acknowledgement (
         execution {int} NOT NULL,
         sequence {int} NOT NULL,
@@ -509,6 +502,16 @@ const FIRST: &[&str] = &[
         reported_by {int} NOT NULL
     ) {clustered}",
     "CREATE INDEX credential_hold_until ON credential_hold (until, credential)",
+    // Starts that had to wait for a credential; none for any other.
+    "CREATE TABLE credential_wait (
+        work {int} NOT NULL,
+        attempt {int} NOT NULL,
+        turn {int} NOT NULL,
+        credential {text} NOT NULL,
+        since {int} NOT NULL,
+        until {int},
+        PRIMARY KEY (work, attempt, turn, credential)
+    ) {clustered}",
     "CREATE TABLE kv (
         namespace {text} NOT NULL,
         key {text} NOT NULL,

@@ -2,7 +2,6 @@
 //! no call.
 
 use domain::id::{EventId, ExecutionId, Sequence, WorkId};
-use domain::outcome::Usage;
 use domain::store::{StoreError, ToolbeltReads, ToolbeltWrites};
 use domain::text::CallId;
 use domain::time::Timestamp;
@@ -38,19 +37,6 @@ static PUT_PROGRESS: Sql = Sql::new(
     "progress",
     "INSERT INTO progress (execution, line, percent, at) VALUES ($1, $2, $3, $4)
      ON CONFLICT (execution) DO UPDATE SET line = excluded.line, percent = excluded.percent, at = excluded.at",
-);
-static USAGE: Sql = Sql::new(
-    "read what a turn reported",
-    "reported_usage",
-    "SELECT unit, amount FROM reported_usage WHERE execution = $1 AND turn = $2 ORDER BY unit",
-);
-static ADD_USAGE: Sql = Sql::new(
-    "add to what a turn reported",
-    "reported_usage",
-    "INSERT INTO reported_usage (execution, turn, unit, amount) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (execution, turn, unit) DO UPDATE SET amount = CASE
-        WHEN reported_usage.amount > 9223372036854775807 - excluded.amount THEN 9223372036854775807
-        ELSE reported_usage.amount + excluded.amount END",
 );
 static ACKNOWLEDGED: Sql = Sql::new(
     "read what an Execution acknowledged",
@@ -122,12 +108,6 @@ impl ToolbeltReads for Transaction<'_> {
         self.db.one(&PROGRESS, &[int(execution.number())], progress)
     }
 
-    fn usage_of(&mut self, execution: ExecutionId, turn: i64) -> Result<Vec<Usage>, StoreError> {
-        self.db.many(&USAGE, &[int(execution.number()), int(turn)], |columns| {
-            Ok(Usage { unit: columns.text()?, thousandths: columns.int()? })
-        })
-    }
-
     fn acknowledged_by(&mut self, execution: ExecutionId, rows: u32) -> Result<Vec<EventId>, StoreError> {
         let event = |columns: &mut Columns<'_>| columns.int().map(EventId::from_number);
         self.db.many(&ACKNOWLEDGED, &[int(execution.number()), limit(rows)], event)
@@ -153,7 +133,9 @@ impl ToolbeltWrites for Transaction<'_> {
             blob(&call.answer),
             time(call.at),
         ];
-        self.db.write(&INSERT_CALL, &values, 1)
+        self.db.write(&INSERT_CALL, &values, 1)?;
+        // Whoever looks at the run sees what it told.
+        self.feed_run(call.execution)
     }
 
     fn put_progress(
@@ -165,11 +147,6 @@ impl ToolbeltWrites for Transaction<'_> {
         let percent = maybe_int(progress.percent.map(i64::from));
         let values = [int(execution.number()), text(&progress.text), percent, time(at)];
         self.db.write(&PUT_PROGRESS, &values, 1)
-    }
-
-    fn add_usage(&mut self, execution: ExecutionId, turn: i64, usage: &Usage) -> Result<(), StoreError> {
-        let values = [int(execution.number()), int(turn), text(&usage.unit), int(usage.thousandths)];
-        self.db.write(&ADD_USAGE, &values, 1)
     }
 
     fn put_acknowledgement(

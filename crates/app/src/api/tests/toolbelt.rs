@@ -113,7 +113,9 @@ async fn a_call_answers_the_same_again_and_what_is_wrong_with_it_is_said() {
             "invalid_wait",
         ),
         ("/v1/child", json!({ "call": "d", "binding": "nobody" }), 404, "unknown_binding"),
+        ("/v1/child", json!({ "call": "d", "scope": "team/off" }), 403, "scope_not_writable"),
         ("/v1/usage", json!({ "call": "d", "usage": { "usd": -1 } }), 400, "bad_request"),
+        ("/v1/usage", json!({ "call": "d", "usage": { "turns": 1 } }), 400, "bad_request"),
         ("/v1/progress", json!({ "call": "", "text": "half" }), 400, "bad_request"),
         ("/v1/input/ack", json!({ "call": "d", "event": first.json()["event"] }), 409, "not_injected"),
     ] {

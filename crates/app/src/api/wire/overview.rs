@@ -265,6 +265,31 @@ impl From<&LaneBlock> for LaneBody {
     }
 }
 
+/// A start that had to wait, because a credential had met its usage limit.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SpentBody {
+    pub(crate) credential: String,
+    /// The turn that could not start.
+    pub(crate) turn: i64,
+    pub(crate) since: String,
+    /// When it waited no longer, or until when the credential is held.
+    pub(crate) until: Option<String>,
+    /// Whether it waits no longer.
+    pub(crate) over: bool,
+}
+
+impl From<&runtime::why::Spent> for SpentBody {
+    fn from(spent: &runtime::why::Spent) -> Self {
+        Self {
+            credential: spent.wait.credential.to_string(),
+            turn: spent.wait.turn,
+            since: spent.wait.since.to_string(),
+            until: spent.until.map(|at| at.to_string()),
+            over: spent.over,
+        }
+    }
+}
+
 /// Why a run started.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WhyBody {
@@ -283,6 +308,9 @@ pub(crate) struct WhyBody {
     /// What the run waits for, or what its end made its Work wait for, while that goes on.
     #[serde(default)]
     pub(crate) waits: Option<WaitBody>,
+    /// The credentials that a start of the run had to wait for.
+    #[serde(default)]
+    pub(crate) credentials: Vec<SpentBody>,
     /// The whole story, a sentence a line.
     pub(crate) sentences: Vec<String>,
 }

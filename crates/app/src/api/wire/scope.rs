@@ -44,6 +44,9 @@ pub(crate) struct ScopeBody {
     pub(crate) secrets: Vec<SecretNameBody>,
     /// Scopes whose Events may end its Waits.
     pub(crate) read_scopes: Vec<String>,
+    /// Scopes in which its runs may create Works.
+    #[serde(default)]
+    pub(crate) write_scopes: Vec<String>,
     /// The budgets that its turns are under.
     #[serde(default)]
     pub(crate) budgets: Vec<BudgetBody>,

@@ -87,6 +87,9 @@ pub(crate) fn print(scope: &ScopeWords, context: &Context) -> Result<(), Stop> {
     if !scope.read_scopes.is_empty() {
         out.line(format!("  reads: {}", scope.read_scopes.join(", ")))?;
     }
+    if !scope.write_scopes.is_empty() {
+        out.line(format!("  creates Works in: {}", scope.write_scopes.join(", ")))?;
+    }
     for (name, standing) in &scope.budgets {
         out.line(format!("  budget {name}: {standing}"))?;
     }
