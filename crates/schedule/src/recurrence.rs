@@ -47,7 +47,7 @@ impl Recurrence for Schedules {
         now: Timestamp,
     ) -> Result<Ensured, RecurrenceError> {
         let armed = armed.map(read).transpose()?;
-        let wanted = wanted.map(|wanted| stored(wanted)).transpose()?;
+        let wanted = wanted.map(stored).transpose()?;
         let wanted = wanted.as_ref().map_or(Wanted::Nothing, |it| Wanted::Timed(&it.timing, it.catch_up));
         Ok(match firing::ensure(armed.as_ref(), wanted, now) {
             firing::Ensured::Keep => Ensured::Keep,
