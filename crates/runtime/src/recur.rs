@@ -17,7 +17,7 @@ use std::time::Duration;
 use domain::causal::Origin;
 use domain::delivery::{Acceptance, Delivery};
 use domain::event::{Key, Payload};
-use domain::id::{EventId, Generation, TimerId};
+use domain::id::{EventId, Generation, IdMaker, TimerId};
 use domain::ownership::Tenure;
 use domain::recurrence::{Arming, Firing, Recurrence};
 use domain::store::{Snapshot, StoreError, Tx};
@@ -252,7 +252,7 @@ impl Recur {
         }
         for ((scope, key), part) in wanted {
             let Some(Arming { state, due_at }) = new(&part, now) else { continue };
-            let (id, entry) = (store.ids(|maker, now| maker.timer(now)), part.entry);
+            let (id, entry) = (store.ids(IdMaker::timer), part.entry);
             let timer =
                 Recurrence { id, scope, entry, key, state, rests: false, armed_at: now, due_at, firings: 0 };
             changes.push(Change::Insert(timer));
@@ -343,7 +343,7 @@ fn ask(runtime: &Runtime, active: &ActiveGeneration, read: Recurrence, now: Time
     let armed = stored(&read)?;
     match of_entry.kind.fire(&read.key, &armed, now) {
         Ok(answer) => {
-            let proposed = runtime.store().ids(|maker, now| maker.event(now));
+            let proposed = runtime.store().ids(IdMaker::event);
             Some(Asked { read, answer, proposed })
         }
         Err(error) => {

@@ -47,7 +47,7 @@ impl Recurrence for Schedules {
         now: Timestamp,
     ) -> Result<Ensured, RecurrenceError> {
         let armed = armed.map(read).transpose()?;
-        let wanted = wanted.map(|wanted| stored(wanted)).transpose()?;
+        let wanted = wanted.map(stored).transpose()?;
         let wanted = wanted.as_ref().map_or(Wanted::Nothing, |it| Wanted::Timed(&it.timing, it.catch_up));
         Ok(match firing::ensure(armed.as_ref(), wanted, now) {
             firing::Ensured::Keep => Ensured::Keep,
@@ -227,7 +227,7 @@ mod tests {
         Timestamp::parse(text).unwrap()
     }
 
-    fn entry(jobs: Value) -> IngressEntry {
+    fn entry(jobs: &Value) -> IngressEntry {
         IngressEntry {
             name: EntryName::known("jobs"),
             scope: ScopeName::known("t"),
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn a_timer_is_armed_fires_and_is_rearmed_over_what_is_stored() {
         let jobs = json!([{ "name": "report", "cron": "30 9 * * *", "time_zone": "Europe/London" }]);
-        let declared = Schedules.prepare(&entry(jobs)).unwrap();
+        let declared = Schedules.prepare(&entry(&jobs)).unwrap();
         let part = &declared.parts[0];
         let now = at("2026-06-01T10:00:00Z");
         let Ensured::Arm(armed) = Schedules.ensure(None, part.wanted.as_ref(), now).unwrap() else {
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn what_cannot_start_a_job_yet_is_refused() {
         let jobs = json!([{ "name": "a", "at": ["05:17"] }, { "name": "b", "on": { "webhook": true } }]);
-        let problems = Schedules.prepare(&entry(jobs)).unwrap_err();
+        let problems = Schedules.prepare(&entry(&jobs)).unwrap_err();
         assert_eq!(problems.len(), 1);
         assert_eq!(problems[0].path, "jobs[1].on");
     }
