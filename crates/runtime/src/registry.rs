@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use domain::scope::SecretRef;
 use domain::text::{ExecutorName, HandlerName, WorkKind};
-use extension::{BoxFuture, Executor, Handler, Recurrence, Secret, SecretError, StartGate, TriggerChoice, WorkspaceProvider, CallGate};
+use extension::{
+    BoxFuture, CallGate, Executor, Handler, Recurrence, Secret, SecretError, StartGate, TriggerChoice,
+    WorkspaceProvider,
+};
 
 /// Handlers that come and go with the configuration, such as those of other processes.
 pub trait HandlerSource: fmt::Debug + Send + Sync {
