@@ -10,16 +10,17 @@ use std::sync::Arc;
 use domain::budget::Amount;
 use domain::capacity::Blocker;
 use domain::execution::{Execution, ExecutionState, Resumption, Turn};
-use domain::id::{Epoch, EventId, ExecutionId, Generation, Incarnation, WorkId};
+use domain::id::{Attempt, Epoch, EventId, ExecutionId, Generation, Incarnation, WorkId};
 use domain::input::Input;
 use domain::lease::{Grant, Lease};
 use domain::ownership::Tenure;
 use domain::pause::paused_by;
 use domain::retention::Content;
 use domain::retry::Eligibility;
-use domain::scope::EffectiveScope;
+use domain::scope::{Binding, EffectiveScope};
 use domain::store::{StoreError, Tx};
 use domain::text::{CredentialName, ScopeName, Unit};
+use domain::time::Timestamp;
 use domain::toolbelt::Toolbelt;
 use domain::work::{Hold, HoldReason, Queue, Work, WorkState};
 use extension::{StartGate, TriggerView};
@@ -293,10 +294,29 @@ impl Step<'_> {
         let Some(binding) = scope.bindings.get(&trigger.binding) else {
             return self.block(tx, &work, Blocker::Unconfigured(work.scope.clone()));
         };
-        let now = tx.now();
         let (next, attempt) = work.clone().claim(execution).expect("a runnable Work can be claimed");
-        let claimed = Execution {
-            id: execution,
+        let claimed =
+            self.attempt(&work, (execution, attempt), (scope, binding), (&trigger, cause), tx.now());
+        tx.insert_execution(&claimed)?;
+        let last = tx.last_sequence();
+        tx.consume_inputs(work.id, last, execution)?;
+        tx.update_work(&next, &work)?;
+        budget::reserve(tx, active, &claimed, &reserved)?;
+        self.started(work, claimed);
+        Ok(())
+    }
+
+    /// The attempt that a claim begins.
+    fn attempt(
+        &self,
+        work: &Work,
+        (id, attempt): (ExecutionId, Attempt),
+        (scope, binding): (&EffectiveScope, &Binding),
+        (trigger, cause): (&Input, EventId),
+        now: Timestamp,
+    ) -> Execution {
+        Execution {
+            id,
             work: work.id,
             scope: work.scope.clone(),
             attempt,
@@ -310,9 +330,9 @@ impl Step<'_> {
             binding: binding.name.clone(),
             executor: binding.executor.clone(),
             credential: binding.credential.clone(),
-            generation: active.number,
+            generation: self.active.number,
             timeout: binding.timeout(&scope.settings),
-            controls: active.controls(&binding.executor),
+            controls: self.active.controls(&binding.executor),
             deadline_at: None,
             handle: None,
             turn: Turn { let_through: work.let_through, ..Turn::first(cause) },
@@ -325,14 +345,7 @@ impl Step<'_> {
             toolbelt: Toolbelt::default(),
             workspace: None,
             content: Content::Kept,
-        };
-        tx.insert_execution(&claimed)?;
-        let last = tx.last_sequence();
-        tx.consume_inputs(work.id, last, execution)?;
-        tx.update_work(&next, &work)?;
-        budget::reserve(tx, active, &claimed, &reserved)?;
-        self.started(work, claimed);
-        Ok(())
+        }
     }
 
     /// Claims a parked attempt for its next turn, under the configuration that it is pinned to.
