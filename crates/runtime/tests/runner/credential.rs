@@ -111,7 +111,7 @@ fn a_run_says_for_which_credential_its_start_waited_and_how_long() {
     on_each_engine(async |mut world| {
         world.apply(shared(16)).await;
         use_up(&mut world).await;
-        world.clock.advance(Duration::from_secs(20));
+        advance(&mut world, Duration::from_secs(20)).await;
         start(&mut world, "d-1", "a").await;
         let since = world.runtime.store().now();
         advance(&mut world, HELD_FOR.saturating_sub(Duration::from_secs(20))).await;
@@ -138,7 +138,7 @@ fn a_run_says_for_which_credential_its_start_waited_and_how_long() {
             world.runtime.store().read("test", move |tx| tx.credential_waits(id, attempt, 9)).await.unwrap();
         assert_eq!((open.len(), open[0].until), (1, None));
         // Another account lets it go at once, and then it waited until it began.
-        world.clock.advance(Duration::from_secs(5));
+        advance(&mut world, Duration::from_secs(5)).await;
         let mut other = shared(16);
         for binding in other.bindings.values_mut() {
             binding.credential = Some(CredentialName::known("other"));
