@@ -57,12 +57,22 @@ pub(crate) struct Applied {
     crowded: bool,
     /// Whether no lane is blocked, so that none need be looked up.
     unblocked: bool,
+    /// Whether any Work waits, once somebody has asked. No routing makes one wait.
+    waited: Option<bool>,
 }
 
 impl Applied {
     /// The block of a lane, without asking when there is none at all.
     fn lane_block(&self, tx: &mut dyn Tx, lane: LaneId) -> Result<Option<LaneBlock>, StoreError> {
         if self.unblocked { Ok(None) } else { tx.lane_block(lane) }
+    }
+
+    /// Whether any Work waits at all, without which there is nothing to look for.
+    pub(super) fn somebody_waits(&mut self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        if self.waited.is_none() {
+            self.waited = Some(tx.count_waits(1)? > 0);
+        }
+        Ok(self.waited == Some(true))
     }
 
     /// Whether the last Event was passed over, asked once.

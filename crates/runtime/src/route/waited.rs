@@ -40,7 +40,7 @@ pub(super) fn look_behind(
     candidate: &Candidate,
     applied: &mut Applied,
 ) -> Result<(), StoreError> {
-    if applied.take_passed_over() {
+    if applied.take_passed_over() && applied.somebody_waits(tx)? {
         let woken = fact::passed_over(tx, active, &candidate.event, candidate.woken)?;
         applied.queued |= woken.ready;
     }
