@@ -3,6 +3,7 @@
 use std::fs;
 
 use extension::{Epoch, Executor, Outcome, Recovery};
+use launcher::process::Identity;
 use serde_json::{Value, json};
 
 use super::fixture::{
@@ -142,6 +143,16 @@ async fn a_recycled_pid_is_neither_adopted_nor_signalled() {
     until("everything has ended", || home.marked().is_empty()).await;
 
     let mut foreign = bystander(&["/bin/sleep", "300"]);
+    let mut starts = Vec::new();
+    altered(&handle, |handle| {
+        starts = ["launcher", "command"].map(|it| handle[it]["start"].as_u64().unwrap()).to_vec();
+    });
+    // A clock tick is long enough for all of this, and a pid does not come again within one.
+    while starts.contains(&Identity::of(i32::try_from(foreign.id()).unwrap()).unwrap().start) {
+        foreign.kill().unwrap();
+        foreign.wait().unwrap();
+        foreign = bystander(&["/bin/sleep", "300"]);
+    }
     let handle = altered(&handle, |handle| {
         handle["launcher"]["pid"] = foreign.id().into();
         handle["command"]["pid"] = foreign.id().into();
