@@ -35,6 +35,7 @@ mod interrupt;
 mod inject;
 mod release;
 mod replay;
+mod retry;
 mod pause;
 mod config;
 mod apply;
@@ -123,7 +124,8 @@ async fn show(page: Page, visit: &Visit) -> Answer {
         Page::Cancel => cancel::cancel(visit).await,
         Page::AskInterrupt => Box::pin(interrupt::confirm(visit)).await,
         Page::Interrupt => interrupt::interrupt(visit).await,
-        Page::Retry => work::retry(visit).await,
+        Page::AskRetry => Box::pin(retry::confirm(visit)).await,
+        Page::Retry => retry::retry(visit).await,
         Page::AskInject => inject::form(visit).await,
         Page::Inject => Box::pin(inject::inject(visit)).await,
         Page::AskRelease => Box::pin(release::confirm(visit)).await,

@@ -44,6 +44,7 @@ pub(crate) enum Page {
     /// Its button.
     Inject,
     /// What releasing a held Work does.
+    AskRetry,
     AskRelease,
     /// The button that lets a held Work go on.
     Release,
@@ -114,6 +115,7 @@ impl Page {
             | Self::Retry
             | Self::AskInject
             | Self::Inject
+            | Self::AskRetry
             | Self::AskRelease
             | Self::Release
             | Self::Events
@@ -155,6 +157,7 @@ static PAGES: &[Route<Page>] = &[
     post("/work/{id}/cancel", Page::Cancel),
     get("/work/{id}/interrupt", Page::AskInterrupt, &[]),
     post("/work/{id}/interrupt", Page::Interrupt),
+    get("/work/{id}/retry", Page::AskRetry, &[]),
     post("/work/{id}/retry", Page::Retry),
     get("/work/{id}/inject", Page::AskInject, &[]),
     post("/work/{id}/inject", Page::Inject),

@@ -1,15 +1,12 @@
 //! One Work: what it is about, what moves it next, its runs, and what waits for the next of them.
 
 use askama::Template;
-use domain::text::DeliveryId;
 
 use super::Visit;
 use super::events::query;
-use super::form::Form;
 use super::frame::{Frame, Place};
 use super::html;
 use crate::api::query::Query;
-use crate::api::runs::Again;
 use crate::api::server::Answer;
 use crate::api::wire::{PendingInputBody, RunBody, WorkBody};
 use crate::api::{runs, work};
@@ -19,9 +16,6 @@ use crate::view::look::Look;
 use crate::view::payload::spelled;
 use crate::view::said::{self, Part};
 use crate::view::{run, time};
-
-/// The field with the name of a request.
-const DELIVERY: &str = "delivery_id";
 /// How many of its runs are shown.
 const RUNS_SHOWN: &str = "50";
 /// How many of its pending inputs are shown.
@@ -39,8 +33,8 @@ struct Shown {
     run: Controls,
     /// What was ordered of its run, and what came of it.
     orders: Vec<Vec<Part>>,
-    /// The name of a request for its next run, when one may be made.
-    retry: Option<String>,
+    /// Whether its next run may be asked for.
+    can_retry: bool,
     /// Whether it may be released.
     is_held: bool,
     /// What moves it next, or how it ended.
@@ -122,7 +116,7 @@ pub(super) async fn show(visit: &Visit) -> Answer {
             .iter()
             .map(|order| said::parts(&spelled(&view::order::sentence(order)), clock))
             .collect(),
-        retry: view::work::can_retry(&body).then(|| Again::fresh_delivery_id(&visit.daemon).to_string()),
+        can_retry: view::work::can_retry(&body),
         is_held: view::work::can_release(&body),
         mover: said::parts(&view::work::end(&body).unwrap_or_else(|| view::work::mover(&body)), clock),
         lifecycle: view::work::lifecycle(&body.lifecycle).to_owned(),
@@ -140,15 +134,6 @@ pub(super) async fn show(visit: &Visit) -> Answer {
         kind: body.kind,
         scope: body.scope,
     })
-}
-
-/// Asks for the next run of a Work that failed.
-pub(super) async fn retry(visit: &Visit) -> Answer {
-    let form = Form::read(visit, &[DELIVERY])?;
-    let delivery_id = DeliveryId::new(form.need(DELIVERY)?)?;
-    let id = visit.asked.id();
-    work::try_again(&visit.daemon, id, Some(delivery_id)).await?;
-    Ok(html::see(&format!("/work/{id}")))
 }
 
 fn budgets(body: &WorkBody, clock: &Clock) -> Vec<(String, Vec<Part>)> {

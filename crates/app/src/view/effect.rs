@@ -2,6 +2,7 @@
 //! matter.
 
 use super::event::because;
+use super::time;
 use crate::api::wire::{EventBody, WorkBody};
 
 /// One thing that happens.
@@ -95,6 +96,25 @@ pub(crate) fn of_injecting(work: &WorkBody) -> Vec<Effect> {
         ),
         Effect::new("i-skip", "If the run ends first, the Event waits for the next one."),
     ]
+}
+
+/// What asking for the next run of a Work that failed does.
+pub(crate) fn of_retrying(work: &WorkBody) -> Vec<Effect> {
+    let mut effects = vec![Effect::new(
+        "i-retry",
+        "An Event, `core.retry.requested`, is sent, from you, and kept. The next run starts for it.",
+    )];
+    if let Some(at) = work.retry.as_ref().and_then(|retry| retry.due_at.as_deref()) {
+        effects
+            .push(Effect::new("i-play", format!("It does not wait until {} any more.", time::absolute(at))));
+    }
+    let pending = i64::try_from(work.pending.as_ref().map_or(0, Vec::len)).unwrap_or(i64::MAX);
+    if pending > 0 {
+        let inputs = super::count(pending, "pending input", "pending inputs");
+        effects.push(Effect::new("i-events", format!("That run takes in its {inputs}, in order.")));
+    }
+    effects.push(Effect::new("i-skip", "Its failures in a row are counted anew from there."));
+    effects
 }
 
 /// What releasing a held Work does.

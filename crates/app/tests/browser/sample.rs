@@ -133,7 +133,8 @@ pub(super) fn fill(site: &Site) -> Vec<Place> {
     let held = hold(site);
     site.home.run(&["scope", "pause", "harbor/docs"]).code(0);
     let event = text(&pushed, "/event");
-    let work = site.home.json(&["runs", "show", &running])["work"].as_str().unwrap().to_owned();
+    let work_of = |run: &str| site.home.json(&["runs", "show", run])["work"].as_str().unwrap().to_owned();
+    let (work, failed_work) = (work_of(&running), work_of(&failed));
     vec![
         Place::shown("runs", "/"),
         Place::new("runs-none", "/?q=nothing-like-it"),
@@ -148,6 +149,7 @@ pub(super) fn fill(site: &Site) -> Vec<Place> {
         Place::new("explain", format!("/events/explain?event={event}")),
         Place::new("works", "/work"),
         Place::shown("work", format!("/work/{work}")),
+        Place::new("retry", format!("/work/{failed_work}/retry")),
         Place::new("cancel", format!("/work/{work}/cancel")),
         Place::new("interrupt", format!("/work/{work}/interrupt")),
         Place::new("inject", format!("/work/{work}/inject")),

@@ -359,7 +359,11 @@ async fn a_failed_work_is_retried_by_its_button_once() {
     let browser = Browser::logged_in(&daemon).await;
     let path = format!("/work/{work}");
     let page = browser.get(&daemon, &path).await.text();
-    has(&page, &["Ready, retrying", "It failed 1 time in a row and is tried again at", "action=\"/work/"]);
+    has(&page, &["Ready, retrying", "It failed 1 time in a row and is tried again at", "/retry\""]);
+    let page = browser.get(&daemon, &format!("{path}/retry")).await.text();
+    let command = format!("open-conduit work retry {work}");
+    has(&page, &["What happens", "It does not wait until", "counted anew", &command]);
+    assert_eq!(daemon.count(&format!("/v1/runs?work={work}")).await, 1, "it was asked only");
     let request = page.split("name=\"delivery_id\" value=\"").nth(1).unwrap().split('"').next().unwrap();
     let form = format!("delivery_id={}", request.replace('/', "%2F"));
     for _twice in 0..2 {
